@@ -75,7 +75,8 @@ class Deliveries:
             del self._open[writer_id]
 
     def _take(self, deliveries: SinkDeliveries) -> None:
-        output = _output(deliveries)
+        said = deliveries.acknowledged.output
+        output = None if said is None else said._asdict()
         for writer_id, ranges in deliveries.acknowledged.take().items():
             known = {"name": deliveries.sink, "output": output, "ranges": [*map(_listed, ranges)]}
             self._open.setdefault(writer_id, []).append(known)
@@ -86,14 +87,6 @@ class Deliveries:
             if all(each.is_idle() for each in self._others):
                 return
             time.sleep(_POLL_S)
-
-
-def _output(deliveries: SinkDeliveries) -> dict[str, Any] | None:
-    """Return what leaves through a sink. None: it does not say, or fails to."""
-    try:
-        return None if deliveries.output is None else deliveries.output()._asdict()
-    except Exception:  # noqa: BLE001 - a sink of somebody else's: that it took them is noted
-        return None
 
 
 def _listed(numbers: NumberRange) -> list[int]:

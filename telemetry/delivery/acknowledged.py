@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
@@ -41,9 +42,20 @@ class NumberRange(NamedTuple):
 
 
 class Acknowledged:
-    """The numbers of the events that one sink has acknowledged since they were last taken."""
+    """
+    The numbers of the events that one sink has acknowledged since they were last taken.
 
-    def __init__(self) -> None:
+    Args:
+        describe: Returns what the sink passes on, and to where. Called on the sink's own thread:
+            one that hangs holds up nobody else. None: it does not say.
+
+    Attributes:
+        output: What it returned last. None: nothing.
+    """
+
+    def __init__(self, describe: Callable[[], SinkOutput] | None = None) -> None:
+        self._describe = describe
+        self.output: SinkOutput | None = None
         self.forked()
 
     def forked(self) -> None:
@@ -53,6 +65,10 @@ class Acknowledged:
 
     def add(self, batch: Sequence[Event]) -> None:
         """Note that all of *batch* was acknowledged."""
+        if self._describe is not None and not self._ranges:
+            # Once for all that is taken together: some look the host's environment through.
+            with suppress(BaseException):  # a sink may fail in any way: that it has them is noted
+                self.output = self._describe()
         numbers: dict[str, list[int]] = {}
         for writer_id, events in groupby(batch, _writer_of):
             # What has none is counted by nobody: a checkpoint of the audit trail.
@@ -85,12 +101,10 @@ class SinkDeliveries(NamedTuple):
 
     Attributes:
         sink: Its name.
-        output: Returns what it passes on, and to where. None: it does not say.
-        acknowledged: What it has.
+        acknowledged: What it has, and what it passes on.
         is_idle: Returns whether nothing is on its way to it.
     """
 
     sink: str
-    output: Callable[[], SinkOutput] | None
     acknowledged: Acknowledged
     is_idle: Callable[[], bool]

@@ -31,7 +31,7 @@ from .inline_lane import InlineLane
 from .lane import Lane, inside_sink
 from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed
 from .numbers import WriterNumbers
-from .sink import EXIT_S, DescribedSink, InlineSink, Sink, StoreLinkedSink
+from .sink import EXIT_S, InlineSink, Sink, StoreLinkedSink
 
 Offer: TypeAlias = Callable[[Weighed], None]
 """Offers an event to a lane, or to several."""
@@ -171,16 +171,11 @@ class Drain:
         It can go on: what comes afterwards is delivered as before. A sink whose back end takes
         nothing is not waited for: that time would be missing for what is to come.
         """
-        deadline = self._clock() + timeout_s
-        requests = self.begin_rest(timeout_s)
-        while (left_s := deadline - self._clock()) > 0 and not all(map(_is_settled, requests)):
-            time.sleep(min(left_s, _LOOK_S))
-        return all(each.done.is_set() and each.complete for _lane, each in requests)
+        return _rest([self], timeout_s, self._clock)
 
-    def begin_rest(self, timeout_s: float) -> list[LaneRequest]:
-        """Ask for what `rest` waits for. Does not wait."""
-        deadline = self._clock() + timeout_s
-        return [(lane, lane.flush(deadline, rests=True)) for lane in self._lanes]
+    def ask_lanes(self, deadline: float, *, rests: bool) -> list[LaneRequest]:
+        """Ask every lane to deliver everything so far, and to flush and rest. Does not wait."""
+        return [(lane, lane.flush(deadline, rests=rests, flushes=rests)) for lane in self._lanes]
 
     def close(self, timeout_s: float = EXIT_S) -> None:
         """Deliver what is queued and let go, all sinks side by side, within *timeout_s*."""
@@ -213,7 +208,7 @@ class Drain:
 
     def is_up(self, sink: str) -> bool:
         """Return whether the back end of one sink takes anything."""
-        return all(lane.stats.is_up for lane in self._lanes if lane.sink_name == sink)
+        return all(lane.is_up() for lane in self._lanes if lane.sink_name == sink)
 
     def queued(self, sink: str) -> int:
         """Return how many events wait for one sink, or are being written."""
@@ -222,13 +217,7 @@ class Drain:
     def deliveries(self) -> tuple[SinkDeliveries, ...]:
         """Return what each sink acknowledges from now on, and what it passes on."""
         return tuple(
-            SinkDeliveries(
-                lane.sink_name,
-                sink.output if isinstance(sink, DescribedSink) else None,
-                lane.acknowledged,
-                lane.is_idle,
-            )
-            for sink, lane in zip(self.sinks, self._lanes, strict=True)
+            SinkDeliveries(lane.sink_name, lane.acknowledged, lane.is_idle) for lane in self._lanes
         )
 
     def forked(self) -> None:
@@ -254,24 +243,42 @@ _FLUSH_SHARE = 0.8
 
 def _deliver_all() -> None:
     with exiting():
-        timeout_s = _FLUSH_SHARE * remaining_s()
-        ends = time.monotonic() + timeout_s
-        requests = [each for drain in list(_closed_at_exit) for each in drain.begin_rest(timeout_s)]
-        while (left_s := ends - time.monotonic()) > 0:
-            if all(map(_is_settled, requests)) and not any(map(_is_at_work, _dismissed)):
+        _rest([*_closed_at_exit], _FLUSH_SHARE * remaining_s(), time.monotonic, _dismissed)
+
+
+def _rest(
+    drains: Iterable[Drain],
+    timeout_s: float,
+    clock: Callable[[], float],
+    closing: Sequence[Lane | InlineLane] = (),
+) -> bool:
+    """
+    Have all *drains* rest, side by side, and wait for lanes that are *closing*.
+
+    Twice: a sink that rests makes events for the others. At exit they have to be through before
+    other libraries close their connections, or each of them would have to open one more.
+    """
+    deadline = clock() + timeout_s
+    answers: list[FlushRequest] = []
+    for rests in (True, False):
+        requests = [each for drain in drains for each in drain.ask_lanes(deadline, rests=rests)]
+        answers += [request for _lane, request in requests]
+        while (left_s := deadline - clock()) > 0:
+            if all(map(_is_settled, requests)) and not any(map(_is_at_work, closing)):
                 break
             time.sleep(min(left_s, _LOOK_S))
+    return all(each.done.is_set() and each.complete for each in answers)
 
 
 def _is_settled(asked: LaneRequest) -> bool:
     """Return whether a request need not be waited for: nothing can be hoped of a dead back end."""
     lane, request = asked
-    return request.done.is_set() or not lane.stats.is_up
+    return request.done.is_set() or not lane.is_up()
 
 
 def _is_at_work(lane: Lane | InlineLane) -> bool:
     """Return whether a lane that is closing is not through, and may get through."""
-    return lane.is_alive() and lane.stats.is_up
+    return lane.is_alive() and lane.is_up()
 
 
 # Whoever is imported first ends last; and at exit this cannot be imported any more.

@@ -74,6 +74,10 @@ class InlineLane:
         """Return False: there is no thread."""
         return False
 
+    def is_up(self) -> bool:
+        """Return True: what delivers the events knows more."""
+        return True
+
     def is_closing(self) -> bool:
         """Return whether it takes no more events."""
         return self._is_closed
@@ -112,8 +116,9 @@ class InlineLane:
             else:
                 return self.flush(deadline)
 
-    def flush(self, deadline: float, *, rests: bool = False) -> FlushRequest:
+    def flush(self, deadline: float, *, rests: bool = False, flushes: bool = True) -> FlushRequest:
         """Return whether everything so far was taken; *rests*: have the sink note an end."""
+        del flushes  # nothing is buffered
         if rests and isinstance(self._sink, RestingSink):
             try:
                 self._sink.rest()

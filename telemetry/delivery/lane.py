@@ -36,7 +36,7 @@ from .acknowledged import Acknowledged
 from .delivery import DELIVERED, Delivery
 from .fan_out import LIGHT_BYTES, UNCOUNTED, FanOut
 from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed, taken_from
-from .sink import OpeningSink, RestingSink, Sink, SpillingSink, UnacceptableError
+from .sink import DescribedSink, OpeningSink, RestingSink, Sink, SpillingSink, UnacceptableError
 
 _LOOK_S = 0.001
 _EVENT_OF, _BYTES_OF = itemgetter(0), itemgetter(1)
@@ -87,7 +87,7 @@ class Lane:
         self._spills = sink if isinstance(sink, SpillingSink) and sink.spills else None
         self._opens = sink if isinstance(sink, OpeningSink) else None
         self._pseudonyms = pseudonyms
-        self.acknowledged = Acknowledged()
+        self.acknowledged = Acknowledged(sink.output if isinstance(sink, DescribedSink) else None)
         self._limits = limits
         self._faults = faults
         self._clock = clock
@@ -161,6 +161,10 @@ class Lane:
         """Return whether its thread runs."""
         return self._thread is not None
 
+    def is_up(self) -> bool:
+        """Return whether the sink's back end takes anything, as far as is known."""
+        return self._delivery.is_up
+
     def is_closing(self) -> bool:
         """Return whether it takes no more events."""
         return self._closing_at is not None
@@ -209,15 +213,16 @@ class Lane:
         """Ask for everything so far to be delivered, or lost; the request's event tells."""
         return self.flush(deadline)
 
-    def flush(self, deadline: float, *, rests: bool = False) -> FlushRequest:
+    def flush(self, deadline: float, *, rests: bool = False, flushes: bool = True) -> FlushRequest:
         """
         Ask for everything so far to be delivered; the request's event is set when it is.
 
         Args:
             deadline: Until when somebody waits for it.
             rests: Whether the sink is to note that the process is at its end.
+            flushes: Whether the sink is to flush, too.
         """
-        return self._request(deadline, flushes=True, rests=rests)
+        return self._request(deadline, flushes=flushes, rests=rests)
 
     def _request(self, deadline: float, *, flushes: bool, rests: bool = False) -> FlushRequest:
         # Not under the lock: whoever shares out holds the fan-out's lock and takes each lane's, and
@@ -386,7 +391,7 @@ class Lane:
         while not closing:
             self._await()
             if self._opens is not None:
-                with contextlib.suppress(Exception):  # which the write meets, too
+                with contextlib.suppress(BaseException):  # which the write meets, too
                     self._opens.open_ahead()
             # Read before emptying: what was offered before the end was known is delivered.
             closing = self._closing_at is not None

@@ -67,4 +67,4 @@ def test_what_a_sink_refuses_is_not_acknowledged(event_factory):
 
     taken = deliveries.acknowledged.take()["00000000000000aa"]
     assert taken == [NumberRange(1, 3, 3), NumberRange(5, 7, 3)]
-    assert deliveries.output is None
+    assert deliveries.acknowledged.output is None

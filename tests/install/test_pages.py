@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 
 import pytest
+from bounds import pins
 from empty_environments import ROOT
 from printed_pages import blocks_of, hidden_in, sections_of
 
@@ -18,6 +20,20 @@ def test_no_resolver_must_look_back_for_us():
     wanted = [*PROJECT["dependencies"], *(each for extra in optional for each in extra)]
 
     assert [each for each in wanted if "<" in each.partition(";")[0] or "==" in each] == []
+
+
+def test_every_requirement_has_a_bound_that_can_be_pinned():
+    """`make test-bounds` installs just these: names without extras, a version, perhaps a marker."""
+    extras = PROJECT["optional-dependencies"].values()
+    wanted = [*PROJECT["dependencies"], *(each for extra in extras for each in extra)]
+    names = {re.match(r"[\w-]+", each).group() for each in wanted}
+
+    found = [
+        re.fullmatch(r"([\w-]+)==[\d.b]+(; python_version >= '[\d.]+')?", each) for each in pins()
+    ]
+
+    assert None not in found
+    assert {each[1] for each in found} == names - {PROJECT["name"]}
 
 
 @pytest.mark.parametrize("title", SECTIONS)

@@ -36,7 +36,7 @@ from .errors import (
 )
 from .health.model import Check, Health, State
 from .limits.policy import BreakerPolicy, Policy
-from .scope import Mnemoscope, open_audit
+from .scope import Mnemoscope, open_audit, quiet_clients
 
 if TYPE_CHECKING:
     from ..telemetry.event.verdict_event import Outcome, Point
@@ -126,6 +126,9 @@ _MODULES = {
     "Stopping": ".rules.stopping",
     "load_settings": ".settings",
 }
+
+
+quiet_clients()
 
 
 def __getattr__(name: str) -> Any:

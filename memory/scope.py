@@ -7,6 +7,8 @@ The one module of this package that reaches adapters and audit, and only inside 
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
@@ -98,6 +100,7 @@ class Mnemoscope:
 
         limits = Budgets(checked_objects("budgets", budgets))
         warn_of_unknown(unknown_settings())
+        quiet_clients(is_wanted=self._settings.client_telemetry == "off")
         parts = build(
             self._settings,
             only_sinks=only_sinks and checked_objects("only_sinks", only_sinks),
@@ -769,3 +772,32 @@ def open_audit(**settings: Unpack[SettingValues]) -> AuditLog:
     from .settings import load_settings  # noqa: PLC0415
 
     return open_audit_log(load_settings(**settings))
+
+
+def quiet_clients(*, is_wanted: bool = False) -> None:
+    """
+    Keep clients from sending telemetry of their own, where the user wants that.
+
+    mem0 reads its variable as it is imported. Where it has been, what it sent before is sent: that
+    is logged.
+
+    Args:
+        is_wanted: A setting says so. False: the environment alone may.
+    """
+    if not is_wanted and os.environ.get(_QUIET, "").strip().lower() != "off":
+        return
+    os.environ[_OF_MEM0] = "False"
+    imported = sys.modules.get("mem0.memory.telemetry")
+    if getattr(imported, _OF_MEM0, False):
+        setattr(imported, _OF_MEM0, False)
+        import logging  # noqa: PLC0415 - not to import the front door
+
+        logging.getLogger("mnemoscope").warning(
+            "%s=off came too late: mem0 was imported before, and may have sent telemetry; from now "
+            "on it sends none. Import mnemoscope.memory before mem0",
+            _QUIET,
+        )
+
+
+_QUIET = "MNEMOSCOPE_CLIENT_TELEMETRY"
+_OF_MEM0 = "MEM0_TELEMETRY"

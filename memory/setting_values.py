@@ -28,6 +28,7 @@ class SettingValues(TypedDict, total=False):
     log_files_kept: int
     log_to: Literal["loguru", "logging"]
     tenancy: Literal["observe", "enforce"]
+    client_telemetry: Literal["off"] | None
     pii_model: str | None
     pii_operators: Mapping[str, str] | str
     pii_allow: str | PathLike[str] | None

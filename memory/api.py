@@ -10,7 +10,6 @@ entry point ``mnemoscope.sinks``. The adapters and sinks of this package are fou
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,7 +21,7 @@ from .guard.call import Below, nothing_below
 from .guard.failures import CallerMistake
 from .guard.operation import Allows, Arguments, Keep, Method, Operation, Record, Summary
 from .guard.rows import checkpoint, fewer, forget, method_table, recall, remember, resume
-from .guard.step import Around, AsyncInvoke, Faces, Invoke, Stay, Step
+from .guard.step import Around, AsyncInvoke, Faces, Invoke, Step, Turns
 
 if TYPE_CHECKING:
     from ..telemetry.delivery.registry import SinkContext, SinkFactory
@@ -126,11 +125,7 @@ class StoreBinding:
         writes: How writes are kept in the journal and made again. None: they are not.
         database: What the client writes to. None: that cannot be told for certain.
         server: Host and port that the client asks. None: it asks none, or that is not known.
-        serialise: Held around each synchronous call, for clients that are not thread-safe.
-        blocks: Tells, before a call, of a client whose coroutines are synchronous code whether they
-            are that now: they are run on threads then. None: they are not.
-        stay: Asked whether a synchronous call may stay on its caller's thread, since nothing in it
-            can wait for anything. None: it may not.
+        turns: How it takes calls, if it is not thread-safe.
         inline: Tells whether a synchronous call must stay on the caller's thread.
         steps: Steps of the adapter's own, between the journal and the breaker.
         around: What is around every call of the store, the innermost first.
@@ -155,9 +150,7 @@ class StoreBinding:
     writes: JournalledWrites | None = None
     database: Database | None = None
     server: tuple[str, int] | None = None
-    serialise: AbstractContextManager[Any] | None = None
-    blocks: Callable[[], bool] | None = None
-    stay: Stay | None = None
+    turns: Turns | None = None
     inline: Callable[[Any], bool] = _never
     steps: Sequence[Step] = ()
     around: Sequence[Around] = ()
@@ -269,6 +262,7 @@ __all__ = [
     "Summary",
     "Touches",
     "TraceRef",
+    "Turns",
     "UnacceptableError",
     "UnavailableError",
     "Usage",

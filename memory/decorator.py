@@ -60,7 +60,7 @@ def observed(
                 "guard the function that fetches, and yield from its result"
             )
         method = Method(
-            name=one_line(fn.__name__),
+            name=one_line(getattr(fn, "__name__", type(fn).__name__)),  # a partial has none
             operation=operation,
             op_class=op_class,
             deletes=Deletes.IDS if op_class is OperationClass.FORGET else None,

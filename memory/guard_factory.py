@@ -10,9 +10,8 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,7 +23,7 @@ from ..telemetry.process.faults import Faults
 from ..telemetry.text import one_line
 from .guard.call import Below, nothing_below
 from .guard.shared_state import SharedState
-from .guard.step import Around, Stay, Step
+from .guard.step import Around, Step, Turns
 from .guard.steps.admit import Admit
 from .guard.steps.answer import redacted_answer
 from .guard.steps.redact import Redact
@@ -114,9 +113,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         server: tuple[str, int] | None = None,
         caller_mistakes: Sequence[CallerMistake] = (),
         exits: bool = False,
-        serialise: AbstractContextManager[Any] | None = None,
-        blocks: Callable[[], bool] | None = None,
-        stay: Stay | None = None,
+        turns: Turns | None = None,
         writes: object = None,
         database: Database | None = None,
         steps: Sequence[Step] = (),
@@ -135,11 +132,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             server: Host and port that the client asks, if it is known.
             caller_mistakes: Exceptions out of the store that are not its failure.
             exits: ``SystemExit`` is its failure.
-            serialise: Held around each synchronous call, for clients that are not thread-safe.
-            blocks: Tells of a client whose coroutines are synchronous code whether they are that
-                now, so that they are run on threads. None: they are not.
-            stay: Asked whether a synchronous call may stay on its caller's thread. None: it may
-                not.
+            turns: How the client takes calls, if it is not thread-safe.
             writes: How writes are kept in the journal and made again. None: they are not.
             database: What the client writes to. None: that is not known, and nothing is kept.
             steps: Steps of the adapter's own, between the journal and the breaker.
@@ -166,9 +159,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         deadline = Deadline(
             self.workers,
             self.clock,
-            serialise=serialise,
-            blocks=blocks,
-            stay=stay,
+            turns=turns,
             around=(Retry(classify.may_pass), *around) if retries else around,
         )
         redact = Redact(

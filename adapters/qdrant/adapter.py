@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 from qdrant_client import AsyncQdrantClient, QdrantClient
 from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 
-from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
+from ...memory.api import AdapterServices, StoreAdapter, StoreBinding, Turns
 from ...memory.errors import ConfigurationError
 from ...memory.guard.guard import Guard
 from ..toolkit.own_methods import has_own_methods
@@ -30,7 +30,7 @@ from .journal import writes
 from .methods import NOT_GUARDED, RAISES, table
 from .staying import stay
 from .subject_data import QdrantSubjectData
-from .turns import is_bound, local_of, lock_of
+from .turns import CallLock, is_bound, local_of, lock_of
 
 T = TypeVar("T")
 
@@ -77,13 +77,9 @@ def bind(
         writes=None if inline else writes(client, rows),
         database=database_of(client),
         server=server_of(client),
-        serialise=lock,
+        turns=None if lock is None else _turns(client, lock, inline=inline),
         public=public,
         shared=local is None,
-        blocks=partial(_is_synchronous, client)
-        if isinstance(local, AsyncQdrantLocal) and not inline and inner_of(client) is None
-        else None,
-        stay=None if lock is None or inline else partial(stay, client, lock),
         around=headers_for(client, services.faults),
     )
 
@@ -131,6 +127,14 @@ def _class_of(base: Any, owner_key: str | None, *, inline: bool, public: KnownPu
         not_guarded=frozenset(NOT_GUARDED),
     )
     return guarded_class(base, methods)
+
+
+def _turns(client: Any, lock: CallLock, *, inline: bool) -> Turns:
+    if inline:
+        return Turns(lock=lock)
+    is_async = isinstance(local_of(client), AsyncQdrantLocal) and inner_of(client) is None
+    blocks = partial(_is_synchronous, client) if is_async else None
+    return Turns(lock=lock, blocks=blocks, stay=partial(stay, client, lock))
 
 
 def _is_synchronous(client: AsyncQdrantClient) -> bool:

@@ -75,9 +75,7 @@ def _wrapped(
         server=binding.server,
         caller_mistakes=binding.caller_mistakes,
         exits=binding.exits,
-        serialise=binding.serialise,
-        blocks=binding.blocks,
-        stay=binding.stay,
+        turns=binding.turns,
         writes=binding.writes
         and replace(binding.writes, method=partial(method_by_key, adapter.client_types)),
         database=binding.database,

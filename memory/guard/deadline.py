@@ -12,7 +12,7 @@ from ...telemetry.process.fork_lock import ForkLock
 from ..limits.workers import Expired, Workers, driven
 from .call import Call
 from .operation import Arguments
-from .step import Around, AsyncInvoke, Invoke, Stay
+from .step import Around, AsyncInvoke, Invoke, Turns
 
 
 class Deadline:
@@ -25,10 +25,7 @@ class Deadline:
     Args:
         workers: Threads for synchronous calls with a deadline.
         clock: Monotonic seconds.
-        serialise: Held around each synchronous call, for clients that are not thread-safe.
-        blocks: Tells of a client whose coroutines are synchronous code whether they are that now,
-            so that they are run on threads. None: they are not.
-        stay: Asked whether a synchronous call may stay on its caller's thread.
+        turns: How the client takes calls, if it is not thread-safe.
         around: What is around every call of the store, the innermost first.
 
     Attributes:
@@ -41,18 +38,16 @@ class Deadline:
         workers: Workers,
         clock: Callable[[], float],
         *,
-        serialise: AbstractContextManager[Any] | None = None,
-        blocks: Callable[[], bool] | None = None,
-        stay: Stay | None = None,
+        turns: Turns | None = None,
         around: Sequence[Around] = (),
     ) -> None:
         self.late_results = 0
         self.on_late: Callable[[Call], None] | None = None
         self._workers = workers
         self._clock = clock
-        self._serialise = serialise
-        self._blocks = blocks
-        self._stay = stay
+        self._serialise = None if turns is None else turns.lock
+        self._blocks = None if turns is None else turns.blocks
+        self._stay = None if turns is None else turns.stay
         self._around = tuple(around)
         self._late_lock = ForkLock()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from .operation import Arguments, Method
@@ -23,15 +24,27 @@ Invoke: TypeAlias = Callable[[Arguments], Any]
 AsyncInvoke: TypeAlias = Callable[[Arguments], Awaitable[Any]]
 """Its coroutine twin."""
 
-Stay: TypeAlias = "Callable[[Call], AbstractContextManager[Any] | None]"
-"""
-Asked before a synchronous call with a deadline. Returns, if nothing in the call can wait for
-anything, what is left when it has ended, entered already: the call is made on its caller's thread.
-"""
-
 Face: TypeAlias = "Callable[[Call], None]"
 AsyncFace: TypeAlias = "Callable[[Call], Awaitable[None] | None]"
 """A face that may wait: it returns what is to be awaited, or None where there is nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """
+    How a client that is not thread-safe takes its calls.
+
+    Attributes:
+        lock: Held around each synchronous call.
+        blocks: Tells, before a call, of a client whose coroutines are synchronous code whether they
+            are that now: they are run on threads then. None: they are not.
+        stay: Asked before a call with a deadline. Returns *lock*, entered, if nothing in the call
+            can wait for anything: it is made on its caller's thread then. None: it is not.
+    """
+
+    lock: AbstractContextManager[Any]
+    blocks: Callable[[], bool] | None = None
+    stay: Callable[[Call], AbstractContextManager[Any] | None] | None = None
 
 
 class Faces(NamedTuple):

@@ -84,11 +84,9 @@ def make_bench(
 def make_guard(make_bench: Callable[..., Bench]) -> Callable[..., Guard]:
     """Return a factory of guards; what is not a guard's own goes to the bench."""
 
-    def make(
-        *, mistakes: Any = (), exits: bool = False, serialise: Any = None, **given: Any
-    ) -> Guard:
+    def make(*, mistakes: Any = (), exits: bool = False, turns: Any = None, **given: Any) -> Guard:
         return make_bench(**given).guard(
-            "crm", caller_mistakes=mistakes, exits=exits, serialise=serialise, retries=True
+            "crm", caller_mistakes=mistakes, exits=exits, turns=turns, retries=True
         )
 
     return make

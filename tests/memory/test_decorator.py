@@ -41,6 +41,16 @@ class Later:
         return self.answer.__await__()
 
 
+class Caller:
+    """An object that is called like a function, and has no name."""
+
+    def __init__(self, function):
+        self.function = function
+
+    async def __call__(self):
+        return await self.function()
+
+
 class Unhashed(type):
     """A class of classes that compare, and so have no hash."""
 
@@ -56,6 +66,8 @@ class LaterUnhashed(Later, metaclass=Unhashed):
 
 ANSWERING_LATER = {
     "a decorated coroutine": decorated,
+    "a partial": lambda function: functools.partial(decorated(function)),
+    "an object": Caller,
     "a client's awaitable": lambda function: lambda: Later(function()),
     "one whose class has no hash": lambda function: lambda: LaterUnhashed(function()),
 }

@@ -25,6 +25,7 @@ from mnemoscope.memory.errors import (
 from mnemoscope.memory.guard.call import last_event, outer_call
 from mnemoscope.memory.guard.failures import CallerMistake
 from mnemoscope.memory.guard.operation import Record, Summary
+from mnemoscope.memory.guard.step import Turns
 from mnemoscope.memory.limits.breaker import NORMAL, BreakerState
 from mnemoscope.memory.limits.policy import CLASSES, BreakerPolicy
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
@@ -1090,7 +1091,7 @@ class TestDeadlines:
 
     def test_a_client_that_is_not_thread_safe_is_called_by_one_at_a_time(self, make_guard, search):
         """The lock is held around the store's work and nothing else."""
-        guard, inside, most = make_guard(serialise=threading.Lock()), [], []
+        guard, inside, most = make_guard(turns=Turns(lock=threading.Lock())), [], []
 
         def store(_arguments):
             inside.append(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..telemetry.queue.folder import files_in, writer_of
-from ..telemetry.queue.source import state_in
+from ..telemetry.queue.source import state_of
 from .log import AuditLog
 from .sink.spool import spool_stats
 from .store.snapshot import Snapshot
@@ -54,11 +53,7 @@ def _counted(folder: Path) -> dict[str, int]:
     counted: defaultdict[str, int] = defaultdict(int)
     for path in files_in(folder):
         with suppress(OSError):
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                state = state_in(fd)
-            finally:
-                os.close(fd)
+            state = state_of(path)
             writer = writer_of(path)
             counted[writer] = max(counted[writer], state.counter - state.dropped)
     return counted

@@ -27,7 +27,7 @@ from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.queue.codec import MakeContent, encode
 from ...telemetry.queue.event_file import PAGE_BYTES, SUFFIX, EventFile, FileFullError
 from ...telemetry.queue.folder import writer_key
-from ...telemetry.queue.source import EventSource, OtherKeyError, UnreadableError, state_in
+from ...telemetry.queue.source import EventSource, OtherKeyError, UnreadableError, state_of
 from ...telemetry.queue.writer import NONCE_BYTES, begun_file
 from ..database.errors import AuditError, KeyMissingError, reason_of
 from ..record.keys import Keyring
@@ -75,8 +75,8 @@ def spool_stats(path: Path) -> SpoolStats:
     """Return what waits in the spool at *path*, of all processes: nothing is changed."""
     events, sizes = 0, [0]
     for each in _queued(path):
-        with suppress(OSError), _opened(each) as fd:
-            state = state_in(fd)
+        with suppress(OSError):
+            state = state_of(each)
             events += state.counter
             sizes.append(state.end)
     for each in earlier_files(path):
@@ -376,15 +376,6 @@ def _queued(path: Path) -> list[Path]:
 
 
 @contextmanager
-def _opened(path: Path) -> Generator[int]:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-@contextmanager
 def _taken_over(path: Path) -> Generator[bool]:
     """Lock a file; False: its process is alive, or another one has removed it by now."""
     try:
@@ -407,8 +398,7 @@ def _taken_over(path: Path) -> Generator[bool]:
 def _trimmed(path: Path) -> int:
     """Return how large a file is that nobody writes to, without the room that was left in it."""
     size_bytes = path.stat().st_size
-    with _opened(path) as fd:
-        end = state_in(fd).end
+    end = state_of(path).end
     if PAGE_BYTES <= end < size_bytes:
         os.truncate(path, end)
         return end
@@ -422,5 +412,9 @@ def _is_left(path: Path) -> bool:
 
 
 def _have_synced(path: Path) -> None:
-    with suppress(OSError), _opened(path) as fd:
-        os.fsync(fd)
+    with suppress(OSError):
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

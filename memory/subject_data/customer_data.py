@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ...telemetry.files.framing import HEADER_BYTES
-from ...telemetry.queue.event_file import QUARANTINE
+from ...telemetry.queue.event_file import PAGE_BYTES, QUARANTINE, SUFFIX
+from ...telemetry.queue.source import state_of
 from ..errors import MnemoscopeError
 from ..journal.journal import look
 from ..journal.step import JournalWrites
@@ -123,7 +124,7 @@ class ScopedCustomerData:
 
     def _spooled(self) -> Iterator[str]:
         """Yield what of the spool is not in the trail: a file of it goes when it is replayed."""
-        files = [path for path in self._spools() if path.stat().st_size > HEADER_BYTES]
+        files = [path for path in self._spools() if _may_have_events(path)]
         damaged = [path for path in files if QUARANTINE in path.name]
         if len(damaged) < len(files):
             yield (
@@ -161,6 +162,14 @@ class ScopedCustomerData:
         if log is None:
             return {}
         return {"logs": _files(log.parent, f"{escape(log.stem)}*{escape(log.suffix)}*")}
+
+
+def _may_have_events(path: Path) -> bool:
+    """Return whether a file of the spool has more than its beginning."""
+    size_bytes = path.stat().st_size
+    if path.suffix != SUFFIX:
+        return size_bytes > HEADER_BYTES
+    return 0 < size_bytes < PAGE_BYTES or state_of(path).end != PAGE_BYTES
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:

@@ -122,7 +122,7 @@ class EventSource:
 
     def state(self) -> FileState:
         """Return the state page that the file's writer keeps."""
-        return state_in(self._fd)
+        return _state_in(self._fd)
 
     def read(self, at: int, most: int) -> EventBatch:
         """
@@ -223,8 +223,21 @@ class EventSource:
         return EventBatch(events, base + at)
 
 
-def state_in(fd: int) -> FileState:
-    """Return what the writer of an open file says of it. Needs no key."""
+def state_of(path: Path) -> FileState:
+    """
+    Return what the writer of a file says of it. Needs no key.
+
+    Raises:
+        OSError: It is gone, or cannot be read.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return _state_in(fd)
+    finally:
+        os.close(fd)
+
+
+def _state_in(fd: int) -> FileState:
     said = os.pread(fd, STATE.size, STATE_AT)
     return FileState._make(STATE.unpack(said)) if len(said) == STATE.size else _NOTHING_SAID
 

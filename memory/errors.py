@@ -148,6 +148,20 @@ class DeadlineExceededError(MnemoscopeError, TimeoutError):
         self.deadline_s = deadline_s
 
 
+class RedactionTimeoutError(DeadlineExceededError):
+    """
+    The content was not redacted within the deadline, so the store was not asked.
+
+    Raised by operations that fail closed: forget, resume and checkpoint. A write that a journal can
+    keep is redacted all the same, and made then; its event is `late`.
+    """
+
+    def __init__(self, store: str, deadline_s: float) -> None:
+        super().__init__(store, deadline_s)
+        text = f"the content was not redacted within {deadline_s:g} s, so the store was not asked"
+        self.args = (f"{store}: {text}; send less at once, or allow more time",)
+
+
 class UnexpectedAnswerError(MnemoscopeError):
     """
     The store's answer is none that it documents, such as null or the page of a proxy.

@@ -103,7 +103,7 @@ class Call:
         outage: And one that stores are known to have while they are down.
         neutral: The caller gets `result`, a neutral value, in place of `error`.
         status: How it ended, once it has.
-        late: The store was still at work as the caller was answered.
+        late: The store was still at work as the caller was answered, or a redaction that goes on.
         ended: The store is not at work on it, and will not be.
         holds: One for each thread of the store's own at work on it, above what ends the call.
         landed: The store answered, if only after the caller was.

@@ -86,6 +86,7 @@ class JournalSteps:
             clock=parts.clock,
         )
         parts.deadline.on_late = _weakly(step)
+        parts.redact.keeper = _Keeper(step)
         return step
 
 
@@ -98,3 +99,20 @@ def _weakly(step: JournalWrites) -> Callable[[Call], None]:
             found.note_ended(call)
 
     return on_late
+
+
+class _Keeper:
+    """Keeps late writes in the journal; holds its step weakly, as above."""
+
+    def __init__(self, step: JournalWrites) -> None:
+        self._step = weakref.ref(step)
+
+    def begin_late(self, call: Call) -> Call | None:
+        """Return *call* as it may be kept later."""
+        step = self._step()
+        return None if step is None else step.begin_late(call)
+
+    def end_late(self, late: Call, behind: Callable[[Call], None]) -> None:
+        """Keep *late*, now redacted; the client may be gone, its database is not."""
+        if (step := self._step()) is not None:
+            step.end_late(late, behind)

@@ -25,17 +25,18 @@ from uuid import uuid4
 from ...telemetry.event.event import Journalled, OperationClass, Status
 from ...telemetry.process.faults import Faults
 from ...telemetry.process.fork import reset_after_fork
-from ..errors import StoreUnavailableError
+from ..errors import REFUSALS, StoreUnavailableError
 from ..guard.call import Call, error_name
 from ..guard.operation import Method
 from ..guard.step import Faces, Step
+from ..guard.steps.classify import status_of
 from ..guard.steps.count_lost import count_lost
 from ..guard.steps.report import Report
 from ..limits.breaker import Blame, BreakerState
 from ..limits.policy import LONGEST_S
 from ..limits.replayer import Replayer
 from ..limits.workers import Workers
-from .journal import Dropped, Entry, JournalWrite, Parked, is_full
+from .journal import Dropped, Entry, ForgottenError, JournalWrite, Parked, is_full
 from .records import Kept, Lease, Write
 from .replay import KEEP_S, PASSED, Replay
 from .slots import KEPT, ORDER_NS, TURN, WRITE_ID
@@ -464,6 +465,58 @@ class JournalWrites:
     def _not_kept(self, call: Call, exc: Exception) -> None:
         self._faults.note("journal.append", exc)
         count_lost(call)
+
+    def begin_late(self, call: Call) -> Call | None:
+        """Return *call*, in its place, as it may be kept when it is redacted. None: it cannot."""
+        if call.sheltered or not self._can_be_kept(call.method):
+            return None
+        try:
+            return self._as_late(call)
+        except Exception as exc:  # noqa: BLE001 - it is lost then if it is redacted too late
+            self._faults.note("journal.late", exc)
+            return None
+
+    def _as_late(self, call: Call) -> Call | None:
+        self._watch()
+        with suppress(RuntimeError):
+            self.replay.remember_loop(asyncio.get_running_loop())
+        if not self.replay.journal.is_open():
+            return None
+        late = Call(
+            call.method,
+            call.arguments,
+            call.scope,
+            self.replay.calls.below(call.trace),
+            call.context,
+            call.started_ns,
+            call.started,
+            call.plan,
+        )
+        late.nested = call.nested
+        ORDER_NS.put(late, self.replay.journal.order())
+        return late
+
+    def end_late(self, late: Call, behind: Callable[[Call], None]) -> None:
+        """Keep *late*, now redacted, if the steps behind *behind* let it pass; else report it."""
+        try:
+            if late.error is None:
+                steps = late.plan.before
+                for before in steps[steps.index(behind) + 1 : steps.index(self._before_write)]:
+                    before(late)
+                self._mark(late)
+                self._append(late)
+        except Exception as exc:  # noqa: BLE001 - refused, full, or of a kind that cannot be kept
+            late.error = exc
+        if late.error is not None:
+            self._report_lost(late, late.error)
+
+    def _report_lost(self, late: Call, error: BaseException) -> None:
+        self._faults.note("journal.late", error)
+        is_forgotten = isinstance(error, ForgottenError)
+        late.journal = Journalled.FORGOTTEN if is_forgotten else Journalled.LOST
+        refused = isinstance(error, REFUSALS)
+        late.status = Status.DENIED if refused else status_of(error, neutral=False)
+        self._report.report_unawaited(late)
 
     def _append(self, call: Call) -> None:
         if call.landed:

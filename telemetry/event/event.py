@@ -97,7 +97,8 @@ class Event(msgspec.Struct, frozen=True):
         collection: The store's own grouping, if it has one. Never a label.
         status: How it ended.
         neutral: True when the caller was given a neutral value in place of the store's answer.
-        late: True when the store was still at work as the caller was answered.
+        late: True when the store was still at work as the caller was answered, or a redaction after
+            which the write is kept in the journal.
         journal: What became of a write that the store did not take.
         error: Qualified name of the exception's type. Never its message.
         hits: Results returned. None where the result has no length.

@@ -74,7 +74,8 @@ class Journalled(StrEnum):
     The fate of a write that the store did not take at once. Closed: safe as a metric label.
 
     Attributes:
-        NO: The store took it or may still be taking it, or the call was no write.
+        NO: The store took it or may still be taking it, it is being redacted still, or the call was
+            no write.
         APPENDED: It waits in the write journal.
         REPLAYED: It waited there, and the store has it now.
         LOST: Nothing will bring it there.

@@ -6,7 +6,7 @@ from asyncio import CancelledError
 
 from ....telemetry.event.event import Status
 from ....telemetry.process.faults import Faults
-from ...errors import REFUSALS, RedactionError
+from ...errors import REFUSALS, RedactionError, RedactionTimeoutError
 from ...limits.breaker import Blame
 from ...limits.policy import FAILS_OPEN
 from ...limits.workers import Expired
@@ -55,7 +55,7 @@ class Classify:
         if not isinstance(error, Exception):  # the caller has gone
             call.status = status_of(error, neutral=False)
             return
-        if isinstance(error, Expired):
+        if isinstance(error, (Expired, RedactionTimeoutError)):
             call.status = Status.TIMEOUT
         else:
             refused = isinstance(error, RedactionError)

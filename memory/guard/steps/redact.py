@@ -4,15 +4,18 @@ The step that redacts a call's arguments, or refuses the call.
 Short content is redacted where the call is made. Long content, and what comes before the redactor
 is loaded, is redacted on a worker thread, so that no event loop stands still for it, within the
 call's deadline, and a few at a time: more of them would only take the processor from each other.
+A write that takes longer is redacted without its caller, where a journal can keep it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from copy import deepcopy
 from functools import partial
+from typing import Protocol
 
 from ....telemetry.process.faults import Faults
-from ...errors import ContentTooLargeError, RedactionError
+from ...errors import ContentTooLargeError, RedactionError, RedactionTimeoutError
 from ...limits.bulkhead import Bulkhead
 from ...limits.policy import LONGEST_S
 from ...limits.workers import Expired, Workers
@@ -26,6 +29,135 @@ from ..step import Faces
 _SHORT, _SHORT_ON_LOOP = short(CallerPace()), short(LoopPace())
 
 _LONGER_S = 1.0
+_MOST_WAITING = 16
+"""Writes whose redaction may wait for its turn without a caller."""
+
+_LONGEST_S = 600.0
+"""Seconds that it waits, and for what is being loaded."""
+
+
+class LateWriteKeeper(Protocol):
+    """Keeps writes that are redacted when their callers have gone: the step of a journal."""
+
+    def begin_late(self, call: Call, /) -> Call | None:
+        """Return *call*, in its place, as it may be kept later. None: it cannot be kept."""
+        ...
+
+    def end_late(self, late: Call, behind: Callable[[Call], None], /) -> None:
+        """Keep a redacted call if the steps behind *behind* let it pass; else report it as lost."""
+        ...
+
+
+class LateRedaction:
+    """
+    The redaction of one call on a worker, which may end after its caller has gone.
+
+    Where the write can be kept, it works on a copy: a caller that was answered may change its own
+    objects. Nothing of the write has reached the store by then.
+
+    Args:
+        call: Its arguments are redacted.
+        redaction: Redacts them.
+        pace: Its pace.
+        places: Redactions that may be under way at once. One is entered, if it is free.
+        wait_until_loaded: Waits so many seconds until there is something to redact with.
+        clock: Monotonic seconds.
+
+    Attributes:
+        redaction: As given, as is `pace`.
+        has_place: It has a place.
+        goes_on: It needs its caller no more.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        redaction: Redaction,
+        pace: ThreadPace,
+        *,
+        places: Bulkhead,
+        wait_until_loaded: Callable[[float], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self.redaction = redaction
+        self.pace = pace
+        self.goes_on = False
+        self.has_place = places.enter()
+        self._call = call
+        self._places = places
+        self._wait_until_loaded = wait_until_loaded
+        self._clock = clock
+        self._late: Call | None = None
+        self._keep: Callable[[Call], None] | None = None
+        self._redacted: Arguments | None = None
+        self._error: Exception | None = None
+
+    @property
+    def may_be_late(self) -> bool:
+        """Whether the write can be kept when its caller has gone."""
+        return self._late is not None
+
+    def keep_by(self, keeper: LateWriteKeeper, behind: Callable[[Call], None]) -> None:
+        """
+        Have *keeper* keep the write if it is redacted too late, unless too many wait for that.
+
+        Args:
+            keeper: Keeps it, if it can.
+            behind: The face of the step that redacts: those behind it have not seen the call.
+        """
+        if self.has_place or self._places.waiting < _MOST_WAITING:
+            self._late = keeper.begin_late(self._call)
+            self._keep = lambda late: keeper.end_late(late, behind)
+
+    def run(self, timeout_s: float) -> Arguments:
+        """
+        Return the redacted arguments. A caller that needs a place must have entered one.
+
+        Args:
+            timeout_s: Seconds to wait for what is being loaded, as long as there is a caller.
+
+        Raises:
+            Expired: There was no place for very long.
+        """
+        try:
+            self._redacted = self._redact(timeout_s)
+        except Exception as exc:
+            self._error = exc
+            raise
+        return self._redacted
+
+    def _redact(self, timeout_s: float) -> Arguments:
+        arguments = self._own_arguments()
+        if not self.has_place and self._places.wait(self._clock() + _LONGEST_S) is None:
+            raise Expired
+        try:
+            self._wait_until_loaded(_LONGEST_S if self.goes_on else timeout_s)
+            return self._call.method.redact(arguments, self.redaction)
+        finally:
+            self._places.leave()
+
+    def outlive(self) -> None:
+        """Keep the write, if that was begun: its caller has gone."""
+        if self._late is None or self._keep is None or self.pace.is_abandoned:
+            return
+        late = self._late
+        self.redaction.end_call()
+        late.redaction, late.error = self.redaction, self._error
+        if self._redacted is not None:
+            late.arguments, late.redacted = self._redacted, True
+        self._keep(late)
+
+    def _own_arguments(self) -> Arguments:
+        """Return what is redacted: a copy, if the write may be kept without its caller."""
+        if self._late is None:
+            return self._call.arguments
+        try:
+            arguments = deepcopy(self._call.arguments)
+        except Exception:  # noqa: BLE001 - an iterator, a lock: then it needs its caller
+            self._late = None
+            return self._call.arguments
+        self.goes_on = True
+        return arguments
 
 
 class Redact:
@@ -39,6 +171,9 @@ class Redact:
         places: Redactions that may be under way on them at once.
         faults: Where failing redactions are noted.
         clock: Monotonic seconds.
+
+    Attributes:
+        keeper: Keeps a write whose caller has gone until it was redacted. None: nothing does.
     """
 
     def __init__(
@@ -51,6 +186,7 @@ class Redact:
         faults: Faults,
         clock: Callable[[], float],
     ) -> None:
+        self.keeper: LateWriteKeeper | None = None
         self._store = store
         self._redactor = redactor
         self._whole = within(redactor.bound)
@@ -112,47 +248,56 @@ class Redact:
         return None
 
     def _redact_on_worker(self, call: Call) -> None:
-        redaction, pace = self._begin_anew(call)
-        if not self._places.enter() and self._places.wait(self._until(call)) is None:
-            raise Expired
+        work = self._begin_anew(call)
         try:
-            work = partial(self._work, call, redaction)
-            redacted = self._workers.run(work, self._left_s(call), _nothing)
-            self._take(call, redaction, redacted)
+            if self._needs_place(work):
+                work.has_place = self._places.wait(self._until(call)) is not None
+            left_s = self._left_s(work, call)
+            redacted = self._workers.run(
+                partial(work.run, left_s + _LONGER_S), left_s, work.outlive
+            )
+            self._take(call, work.redaction, redacted)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
-            raise self._failure(call, exc) from None
+            raise self._failure(call, exc, work) from None
         finally:
-            pace.is_abandoned = True
+            work.pace.is_abandoned = not call.late
 
     async def _aredact_on_worker(self, call: Call) -> None:
-        redaction, pace = self._begin_anew(call)
-        if not self._places.enter() and await self._places.await_place(self._until(call)) is None:
-            raise Expired
+        work = self._begin_anew(call)
         try:
-            work = partial(self._work, call, redaction)
-            redacted = await self._workers.acall(work, self._left_s(call), _nothing)
-            self._take(call, redaction, redacted)
+            if self._needs_place(work):
+                work.has_place = await self._places.await_place(self._until(call)) is not None
+            left_s = self._left_s(work, call)
+            redacted = await self._workers.acall(
+                partial(work.run, left_s + _LONGER_S), left_s, work.outlive
+            )
+            self._take(call, work.redaction, redacted)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
-            raise self._failure(call, exc) from None
+            raise self._failure(call, exc, work) from None
         finally:
-            pace.is_abandoned = True
+            work.pace.is_abandoned = not call.late
 
-    def _begin_anew(self, call: Call) -> tuple[Redaction, ThreadPace]:
+    def _begin_anew(self, call: Call) -> LateRedaction:
         """Return a redaction for a worker: the call's own may be asked for labels meanwhile."""
         pace = ThreadPace()
         self.open(call)
         redaction = self._redactor.begin(call.scope, within(self._redactor.bound, pace))
         redaction.ids = call.ids
-        return redaction, pace
+        work = LateRedaction(
+            call,
+            redaction,
+            pace,
+            places=self._places,
+            wait_until_loaded=self._redactor.redactor.wait_until_loaded,
+            clock=self._clock,
+        )
+        if self.keeper is not None:
+            work.keep_by(self.keeper, self._redact)
+        return work
 
-    def _work(self, call: Call, redaction: Redaction) -> Arguments:
-        """Redact on a worker, once all is loaded, and give the place back."""
-        try:
-            # Longer than the caller waits for this thread, so that it ends as a timeout does.
-            self._redactor.redactor.wait_until_loaded(self._left_s(call) + _LONGER_S)
-            return call.method.redact(call.arguments, redaction)
-        finally:
-            self._places.leave()
+    def _needs_place(self, work: LateRedaction) -> bool:
+        """Return whether the caller waits for a place: nobody does so in its stead."""
+        return not (work.has_place or work.may_be_late)
 
     def _take(self, call: Call, redaction: Redaction, redacted: Arguments) -> None:
         redaction.end_call()
@@ -160,17 +305,27 @@ class Redact:
         if call.covered and call.sheltered:
             call.is_repeated = redaction.has_kept_ids or not redaction.counts
 
-    def _left_s(self, call: Call) -> float:
-        """Return the seconds that *call* has left."""
+    def _left_s(self, work: LateRedaction, call: Call) -> float:
+        """
+        Return the seconds that *call* has left.
+
+        Raises:
+            Expired: The caller has waited for a place in vain.
+        """
+        if self._needs_place(work):
+            raise Expired
         return max(0.0, self._until(call) - self._clock())
 
     def _until(self, call: Call) -> float:
         """Return the monotonic seconds until which *call* may take."""
         return call.started + (call.limits.deadline_s or LONGEST_S)
 
-    def _failure(self, call: Call, exc: Exception) -> Exception:
+    def _failure(self, call: Call, exc: Exception, work: LateRedaction) -> Exception:
         """Return what the call ends with: a passed deadline is no fault of the redactor."""
-        return exc if isinstance(exc, Expired) else self._refusal(call, exc)
+        if not isinstance(exc, Expired):
+            return self._refusal(call, exc)
+        call.late = work.goes_on
+        return RedactionTimeoutError(self._store, call.limits.deadline_s)
 
     def _refusal(self, call: Call, exc: Exception) -> RedactionError:
         _end_redaction(call)
@@ -190,7 +345,3 @@ def _end_redaction(call: Call) -> None:
     """Lift the bounds of a redaction that failed: the event's labels are made with it."""
     if call.redaction is not None:
         call.redaction.end_call()
-
-
-def _nothing() -> None:
-    return

@@ -49,6 +49,11 @@ _ID_BYTES = 128
 
 _LOOK_S = 0.002
 
+_UNACKNOWLEDGED = (
+    "closing: sink %s did not acknowledge %s in time, which may be missing there: "
+    "`mnemoscope doctor` tells whether it answers"
+)
+
 
 class Drain:
     """
@@ -187,7 +192,8 @@ class Drain:
             # Of what is being written nobody knows whether it arrives.
             stayed = each.offered - each.delivered - self._lost_before[each.sink]
             if stayed > 0 and not self._are_kept:
-                logger.warning("closing: sink %s did not acknowledge %d events", each.sink, stayed)
+                events = "1 event" if stayed == 1 else f"{stayed:,} events"
+                logger.warning(_UNACKNOWLEDGED, each.sink, events)
 
     def begin_close(self, timeout_s: float) -> None:
         """Take no more events, and let go within *timeout_s*. Does not wait; `close` may follow."""

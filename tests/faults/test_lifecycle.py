@@ -44,7 +44,8 @@ leaving()
     assert [
         line for line in ended.err.splitlines() if not line.startswith("mnemoscope failed")
     ] == [
-        f"closing: sink {each} did not acknowledge 50 events"
+        f"closing: sink {each} did not acknowledge 50 events in time, which may be missing there: "
+        "`mnemoscope doctor` tells whether it answers"
         for each in ("otlp", "langsmith", "audit")
     ]
     assert ended.exit_s < 2.5

@@ -411,7 +411,10 @@ class TestDisabled:
         assert list(tmp_path.iterdir()) == []
 
 
-LOST = "closing: sink hung did not acknowledge 1 events"
+LOST = (
+    "closing: sink hung did not acknowledge 1 event in time, which may be missing there: "
+    "`mnemoscope doctor` tells whether it answers"
+)
 
 
 class TestExit:

@@ -45,7 +45,7 @@ _MOST = 20
 """People that are listed."""
 
 
-def asked_of(
+def query_of(
     customer: str,
     tenant: str | None,
     *,
@@ -68,21 +68,21 @@ def asked_of(
     )
 
 
-def _told(asked: CustomerQuery, person: Person) -> Iterator[str]:
+def _lines_on(query: CustomerQuery, person: Person) -> Iterator[str]:
     """Yield who was found, a line each; an id only where it is not one that was given."""
     if not person.is_logged:
         yield "found in live stores alone: the audit trail knows nobody of this name"
-    elif asked.tenant is None:
+    elif query.tenant is None:
         yield f"found in {_listed(person.tenants)}"
     for each in person.identities:
-        if each.customer not in asked.names:
+        if each.customer not in query.names:
             yield f"another spelling is included: {each.customer!r}"
     yield from person.doubts
 
 
-def say_who(asked: CustomerQuery, person: Person) -> None:
+def say_who(query: CustomerQuery, person: Person) -> None:
     """Say who was found, a line each."""
-    for line in _told(asked, person):
+    for line in _lines_on(query, person):
         say(line)
 
 
@@ -95,9 +95,9 @@ def shared_line(person: Person) -> str:
     )
 
 
-def as_document(asked: CustomerQuery, person: Person) -> dict[str, Any]:
+def as_document(query: CustomerQuery, person: Person) -> dict[str, Any]:
     """Return who was found, for ``--json``."""
-    others = [each for each in person.identities if each.customer not in asked.names]
+    others = [each for each in person.identities if each.customer not in query.names]
     return {
         "tenants": [each or None for each in person.tenants] if person.is_logged else [],
         "in_log": person.is_logged,

@@ -21,9 +21,9 @@ SHARED = "it cannot tell whose the records are that it has under this id"
 """Why a store is not asked that another tenant may have a customer of this id in. Names nobody."""
 
 
-def person_in_log(log: AuditLog, asked: CustomerQuery) -> Person:
+def person_in_log(log: AuditLog, query: CustomerQuery) -> Person:
     """
-    Return the person that *asked* names, by the trail alone.
+    Return the person that *query* names, by the trail alone.
 
     Raises:
         UnknownSubjectError: Nobody is known by one of the ids.
@@ -31,12 +31,12 @@ def person_in_log(log: AuditLog, asked: CustomerQuery) -> Person:
         AuditError: The trail cannot be read, or its keys are others.
     """
     with log.reading() as snapshot:
-        return find_person(snapshot, asked)
+        return find_person(snapshot, query)
 
 
-def person_in_scope(scope: Mnemoscope, asked: CustomerQuery) -> Person:
+def person_in_scope(scope: Mnemoscope, query: CustomerQuery) -> Person:
     """
-    Return the person that *asked* names, by the trail of *scope* and by its live stores.
+    Return the person that *query* names, by the trail of *scope* and by its live stores.
 
     Raises:
         UnknownSubjectError: Nobody is known by one of the ids.
@@ -47,25 +47,25 @@ def person_in_scope(scope: Mnemoscope, asked: CustomerQuery) -> Person:
     """
     scope.flush(FLUSH_S)
     log = scope.audit
-    held = _in_stores(scope, asked)
+    held = _in_stores(scope, query)
     with log.reading() as snapshot:
-        return find_person(snapshot, asked, held)
+        return find_person(snapshot, query, held)
 
 
-def unknown_person(asked: CustomerQuery) -> Person:
+def unknown_person(query: CustomerQuery) -> Person:
     """Return a person of the queried ids, without a look into any store."""
-    identities = tuple(Identity(name, asked.tenant or "") for name in asked.names)
+    identities = tuple(Identity(name, query.tenant or "") for name in query.names)
     return Person(identities=identities, is_logged=False)
 
 
-def _in_stores(scope: Mnemoscope, asked: CustomerQuery) -> InStores:
+def _in_stores(scope: Mnemoscope, query: CustomerQuery) -> InStores:
     """Ask each store for each id, and for its usual spellings."""
     found: set[str] = set()
     silent: dict[str, str] = {}
-    subjects = [DataSubject(customer=name) for name in asked.names]  # refuses nobody and everybody
-    with scope.customer_data(asked.customer, tenant=asked.tenant) as data:
+    subjects = [DataSubject(customer=name) for name in query.names]  # refuses nobody and everybody
+    with scope.customer_data(query.customer, tenant=query.tenant) as data:
         for name in (spelling for each in subjects for spelling in usual_spellings(each.customer)):
-            for store in data.stores(DataSubject(customer=name, tenant=asked.tenant)):
+            for store in data.stores(DataSubject(customer=name, tenant=query.tenant)):
                 if store.name not in silent and holds(store, silent):
                     found.add(name)
     return InStores(frozenset(found), tuple(silent.values()))

@@ -141,13 +141,13 @@ class _Match(NamedTuple):
         return self.uid or self.identity
 
 
-def find_person(snapshot: Snapshot, asked: CustomerQuery, stores: InStores | None = None) -> Person:
+def find_person(snapshot: Snapshot, query: CustomerQuery, stores: InStores | None = None) -> Person:
     """
     Return the person behind a query.
 
     Args:
         snapshot: The log.
-        asked: Whom to look for.
+        query: Whom to look for.
         stores: What live stores hold of these ids, where they were asked.
 
     Raises:
@@ -158,18 +158,18 @@ def find_person(snapshot: Snapshot, asked: CustomerQuery, stores: InStores | Non
     """
     snapshot.check_bindings()
     snapshot.check_keys()
-    lookup = _Lookup(snapshot, asked)
-    chosen = [each for name in asked.names for each in _chosen(lookup, name, asked, stores)]
-    chosen = _in_their_tenants(chosen, asked)
+    lookup = _Lookup(snapshot, query)
+    chosen = [each for name in query.names for each in _chosen(lookup, name, query, stores)]
+    chosen = _in_their_tenants(chosen, query)
     identities = tuple(dict.fromkeys(each.identity for each in chosen))
     uids = tuple(dict.fromkeys(each.uid for each in chosen if each.uid is not None))
-    doubts = () if asked.spellings is OtherSpellings.LEAVE_OUT else lookup.doubts(identities, uids)
+    doubts = () if query.spellings is OtherSpellings.LEAVE_OUT else lookup.doubts(identities, uids)
     return Person(
         identities=identities,
         uids=uids,
         doubts=tuple(doubts),
         is_logged=any(each.in_log for each in chosen),
-        shared_with=tuple(_shared_with(lookup, asked, stores, identities, uids)),
+        shared_with=tuple(_shared_with(lookup, query, stores, identities, uids)),
     )
 
 
@@ -189,60 +189,60 @@ def person_of(snapshot: Snapshot, customer: str | Person, tenant: str | None) ->
 
 def _shared_with(
     lookup: _Lookup,
-    asked: CustomerQuery,
+    query: CustomerQuery,
     stores: InStores | None,
     identities: tuple[Identity, ...],
     uids: tuple[str, ...],
 ) -> list[str]:
-    if asked.own_stores:
+    if query.own_stores:
         return []
-    names = {each.customer for each in identities if _may_be_held(each.customer, asked, stores)}
+    names = {each.customer for each in identities if _may_be_held(each.customer, query, stores)}
     same = {each for name in names for each in lookup.matches(name)}
     strangers = (each for each in same if each.identity.customer in names and each.uid not in uids)
     return sorted({each.identity.tenant for each in strangers if each.identity not in identities})
 
 
-def _may_be_held(name: str, asked: CustomerQuery, stores: InStores | None) -> bool:
+def _may_be_held(name: str, query: CustomerQuery, stores: InStores | None) -> bool:
     """Tell whether a live store holds something of *name*, or was not asked for it."""
     if stores is None or stores.silent or name in stores.spellings:
         return True
-    return not any(name in usual_spellings(each) for each in asked.names)
+    return not any(name in usual_spellings(each) for each in query.names)
 
 
 def _chosen(
-    lookup: _Lookup, name: str, asked: CustomerQuery, stores: InStores | None
+    lookup: _Lookup, name: str, query: CustomerQuery, stores: InStores | None
 ) -> list[_Match]:
     """Return the matches of one id, if they are one person."""
     logged = lookup.matches(name)
-    everywhere = [*logged, *_in_stores_alone(name, asked, stores, logged)]
-    here = [each for each in everywhere if asked.tenant in {None, each.identity.tenant}]
+    everywhere = [*logged, *_in_stores_alone(name, query, stores, logged)]
+    here = [each for each in everywhere if query.tenant in {None, each.identity.tenant}]
     exact = [each for each in here if each.identity.customer == name]
     others = [each for each in here if each.identity.customer != name]
     known = exact
-    if asked.spellings is OtherSpellings.INCLUDE:
+    if query.spellings is OtherSpellings.INCLUDE:
         known, others = exact + others, []
     if not known:
         elsewhere = dict.fromkeys(each.identity for each in everywhere)
         raise UnknownSubjectError(
             others=tuple(elsewhere),
-            is_further=name != asked.customer,
+            is_further=name != query.customer,
             doubts=(*lookup.doubts((), ()), *(stores.silent if stores else ())),
         )
-    if asked.spellings is OtherSpellings.LEAVE_OUT:
+    if query.spellings is OtherSpellings.LEAVE_OUT:
         others = []
-    if _are_several(known, others, asked):
+    if _are_several(known, others, query):
         found = dict.fromkeys(each.identity for each in (*known, *others))
         raise AmbiguousSubjectError(found=tuple(found), asked=name)
     return known
 
 
-def _in_their_tenants(chosen: list[_Match], asked: CustomerQuery) -> list[_Match]:
+def _in_their_tenants(chosen: list[_Match], query: CustomerQuery) -> list[_Match]:
     """Return *chosen*, where what stores alone know is in the tenant of what the log knows."""
     logged = [each for each in chosen if each.in_log]
     tenants = {each.identity.tenant for each in logged}
-    if len(tenants) > 1 and not asked.all_tenants and len({each.person for each in logged}) > 1:
+    if len(tenants) > 1 and not query.all_tenants and len({each.person for each in logged}) > 1:
         found = dict.fromkeys(each.identity for each in logged)
-        raise AmbiguousSubjectError(found=tuple(found), asked=asked.customer)
+        raise AmbiguousSubjectError(found=tuple(found), asked=query.customer)
     if len(tenants) != 1:
         return chosen
     (tenant,) = tenants
@@ -252,17 +252,17 @@ def _in_their_tenants(chosen: list[_Match], asked: CustomerQuery) -> list[_Match
     ]
 
 
-def _are_several(known: list[_Match], others: list[_Match], asked: CustomerQuery) -> bool:
+def _are_several(known: list[_Match], others: list[_Match], query: CustomerQuery) -> bool:
     """Tell whether there are more people than one, as far as the log knows them to be."""
     people = {each.person for each in known}
     tenants = {each.identity.tenant for each in known if each.in_log}
-    if len(people) > 1 and len(tenants) > 1 and not asked.all_tenants:
+    if len(people) > 1 and len(tenants) > 1 and not query.all_tenants:
         return True
     return not {each.person for each in others} <= people
 
 
 def _in_stores_alone(
-    name: str, asked: CustomerQuery, stores: InStores | None, logged: list[_Match]
+    name: str, query: CustomerQuery, stores: InStores | None, logged: list[_Match]
 ) -> Iterator[_Match]:
     """
     Yield what only stores know of *name*.
@@ -273,7 +273,7 @@ def _in_stores_alone(
         return
     mine = set(usual_spellings(name)) & stores.spellings
     for spelling in sorted(mine - {each.identity.customer for each in logged}):
-        yield _Match(Identity(spelling, asked.tenant or ""), None, in_log=False)
+        yield _Match(Identity(spelling, query.tenant or ""), None, in_log=False)
 
 
 def _place(match: _Match) -> tuple[str, str, str]:
@@ -283,9 +283,9 @@ def _place(match: _Match) -> tuple[str, str, str]:
 class _Lookup:
     """The identities in a log, by any spelling."""
 
-    def __init__(self, snapshot: Snapshot, asked: CustomerQuery) -> None:
+    def __init__(self, snapshot: Snapshot, query: CustomerQuery) -> None:
         self._snapshot = snapshot
-        self._asked = asked
+        self._query = query
         self._noted = snapshot.notes_spellings
         self._older = self._count_of_older()
         self._unreadable = 0
@@ -330,7 +330,7 @@ class _Lookup:
 
     def _under_way(self, name: str) -> Iterator[_Match]:
         """Yield the erasures of that id that an earlier release began, and that are under way."""
-        tenants = dict.fromkeys((*self._tenants, self._asked.tenant or "", ""))
+        tenants = dict.fromkeys((*self._tenants, self._query.tenant or "", ""))
         wanted = (Identity(name, tenant) for tenant in tenants)
         yield from self._by_alias(wanted, "audit/erasing", "a.id_type = 'erasing'")
 
@@ -372,7 +372,7 @@ class _Lookup:
         """Return the possible tenants of older subjects: the queried one, and their details'."""
         if not self._older:
             return ()
-        return tuple(dict.fromkeys((self._asked.tenant or "", "", *self._tenants_of_details())))
+        return tuple(dict.fromkeys((self._query.tenant or "", "", *self._tenants_of_details())))
 
     def _tenants_of_details(self) -> Iterator[str]:
         """Yield the tenant of one detail of each: a subject is a customer of one tenant."""
@@ -396,7 +396,7 @@ class _Lookup:
 
     def doubts(self, identities: Iterable[Identity], uids: tuple[str, ...]) -> Iterator[str]:
         """Yield what there may be of somebody besides *identities*, a line each."""
-        if self._unreadable and (self._asked.tenant is None or not uids):
+        if self._unreadable and (self._query.tenant is None or not uids):
             yield (
                 f"{self._unreadable:,} customers were last seen before this log noted tenants, and "
                 "theirs cannot be read: they were not looked up. Pass --tenant NAME"

@@ -18,7 +18,7 @@ from ..person_options import (
     Exact,
     IncludingShared,
     OwnStores,
-    asked_of,
+    query_of,
     say_who,
     shared_line,
 )
@@ -72,7 +72,7 @@ def erase(
             "function that returns one. Nothing was changed.",
             USAGE,
         )
-    asked = asked_of(
+    query = query_of(
         customer,
         tenant,
         also=also,
@@ -89,8 +89,8 @@ def erase(
 
     status = Console(stderr=True).status("opening the scope")
     with status, scope_with_trail(scope, audit_url) as opened:
-        person, is_known = _person(opened, asked, even_if_unknown=even_if_unknown)
-        _tell(asked, person, is_known=is_known)
+        person, is_known = _person(opened, query, even_if_unknown=even_if_unknown)
+        _tell(query, person, is_known=is_known)
         status.stop()
         _confirm(yes=yes)
         status.start()
@@ -113,7 +113,7 @@ def erase(
         )
         left = receipts[-1] if receipts else no_receipt_yet()
     if json:
-        _print_json(erasure, asked, person, left, is_known=is_known)
+        _print_json(erasure, query, person, left, is_known=is_known)
     else:
         _show(erasure, is_known=is_known)
     say(left.line)
@@ -133,23 +133,23 @@ def _check_folder(receipt: Path | None) -> None:
 
 
 def _person(
-    scope: Mnemoscope, asked: CustomerQuery, *, even_if_unknown: bool
+    scope: Mnemoscope, query: CustomerQuery, *, even_if_unknown: bool
 ) -> tuple[Person, bool]:
     """Return who is to be erased, and whether anybody knows them."""
     from ....audit.database.errors import UnknownSubjectError
     from ...customer_requests.requested_person import person_in_scope, unknown_person
 
     try:
-        return person_in_scope(scope, asked), True
+        return person_in_scope(scope, query), True
     except UnknownSubjectError:
         if not even_if_unknown:
             raise
-        return unknown_person(asked), False
+        return unknown_person(query), False
 
 
-def _tell(asked: CustomerQuery, person: Person, *, is_known: bool) -> None:
+def _tell(query: CustomerQuery, person: Person, *, is_known: bool) -> None:
     if is_known:
-        say_who(asked, person)
+        say_who(query, person)
     if person.doubts:
         raise CommandError(
             "cannot tell whether that is all of them. Pass --exact if the ids that were given are "
@@ -168,13 +168,13 @@ def _confirm(*, yes: bool) -> None:
 
 
 def _print_json(
-    erasure: Erasure, asked: CustomerQuery, person: Person, left: Receipt, *, is_known: bool
+    erasure: Erasure, query: CustomerQuery, person: Person, left: Receipt, *, is_known: bool
 ) -> None:
     from ...customer_requests.erase import as_document
 
     document: dict[str, Any] = as_document(erasure)
     document["complete"] = erasure.complete and is_known
-    document["person"] = {"known": is_known, **person_document(asked, person)}
+    document["person"] = {"known": is_known, **person_document(query, person)}
     document["receipt"] = left.path
     Console().print_json(data=document)
 

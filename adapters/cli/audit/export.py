@@ -20,7 +20,7 @@ from ..person_options import (
     Exact,
     IncludingShared,
     OwnStores,
-    asked_of,
+    query_of,
     say_who,
     shared_line,
 )
@@ -79,7 +79,7 @@ def export(
     from ..progress import progress_bar
     from ..scope import open_trail, scope_with_trail
 
-    asked = asked_of(
+    query = query_of(
         customer,
         tenant,
         also=also,
@@ -98,36 +98,36 @@ def export(
         "tell": say,
     }
     if scope is None:
-        person, bundle = _from_log(open_trail(audit_url), asked, how)
+        person, bundle = _from_log(open_trail(audit_url), query, how)
     else:
         with scope_with_trail(scope, audit_url) as opened:
             how["including_shared"] = including_shared
-            person, bundle = _from_scope(opened, asked, how)
+            person, bundle = _from_scope(opened, query, how)
     if json:
         document = _as_document(bundle, from_log_alone=scope is None)
-        Console().print_json(data={**document, "person": person_document(asked, person)})
+        Console().print_json(data={**document, "person": person_document(query, person)})
     else:
         _show(bundle, from_log_alone=scope is None)
     raise typer.Exit(0 if bundle.complete else INCOMPLETE)
 
 
-def _from_log(log: AuditLog, asked: CustomerQuery, how: dict[str, Any]) -> tuple[Person, Bundle]:
+def _from_log(log: AuditLog, query: CustomerQuery, how: dict[str, Any]) -> tuple[Person, Bundle]:
     from ...customer_requests.export import export_from_log
     from ...customer_requests.requested_person import person_in_log
 
-    person = person_in_log(log, asked)
-    say_who(asked, person)
+    person = person_in_log(log, query)
+    say_who(query, person)
     return person, export_from_log(log, person, **how)
 
 
 def _from_scope(
-    scope: Mnemoscope, asked: CustomerQuery, how: dict[str, Any]
+    scope: Mnemoscope, query: CustomerQuery, how: dict[str, Any]
 ) -> tuple[Person, Bundle]:
     from ...customer_requests.export import export_from_scope
     from ...customer_requests.requested_person import person_in_scope
 
-    person = person_in_scope(scope, asked)
-    say_who(asked, person)
+    person = person_in_scope(scope, query)
+    say_who(query, person)
     if person.shared_with:
         say(shared_line(person))
     return person, export_from_scope(scope, person, **how)

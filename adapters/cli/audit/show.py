@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 from ....memory.errors import ConfigurationError
 from ....telemetry.text import json_text, utc_text
 from ..options import TIMES, AuditUrl, Json, Limit, Tenant
-from ..person_options import Also, AnyOfThem, Exact, asked_of, say_who
+from ..person_options import Also, AnyOfThem, Exact, query_of, say_who
 from ..times import is_day, time_us
 from .operation_document import operation_document
 
@@ -90,8 +90,8 @@ def show(
     log = open_trail(audit_url)
     person = None
     if customer is not None:
-        asked = asked_of(customer, tenant, also=also, any_of_them=any_of_them, exact=exact)
-        person = _person(log, asked)
+        query = query_of(customer, tenant, also=also, any_of_them=any_of_them, exact=exact)
+        person = _person(log, query)
     else:
         _check_tenant(log, tenant)
     if as_of is not None and person is not None:
@@ -115,11 +115,11 @@ class _Answer(NamedTuple):
     screen: RenderableType
 
 
-def _person(log: AuditLog, asked: CustomerQuery) -> Person:
+def _person(log: AuditLog, query: CustomerQuery) -> Person:
     from ...customer_requests.requested_person import person_in_log
 
-    person = person_in_log(log, asked)
-    say_who(asked, person)
+    person = person_in_log(log, query)
+    say_who(query, person)
     return person
 
 

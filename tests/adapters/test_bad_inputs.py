@@ -23,6 +23,7 @@ from typing import Any
 import httpx
 import pytest
 from adapter_cases import Memories
+from bench import patient_policy
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -360,7 +361,10 @@ async def guarded(case: Case, **given: Any) -> AsyncIterator[Any]:
     with scope_for_tests(**given) as (scope, sink):
         made = case.make()
         bare = await made if isawaitable(made) else made
-        scope._parts.guards.policy = replace(scope._parts.guards.policy, checkpoint_pauses_s=())
+        patient = patient_policy().deadlines_s
+        scope._parts.guards.policy = replace(
+            scope._parts.guards.policy, checkpoint_pauses_s=(), deadlines_s=patient
+        )
         yield Guarded(scope, scope.guard(bare)), sink, bare
 
 

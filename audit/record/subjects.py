@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 32
 _HELD = 10_000
-NOBODY = "no_subject"
+NOBODY = "nobody"
 CUSTOMER = "customer"
 _MADE = ("subject_uid", "kind", "dek_id", "dek_wrapped", "kek_id", "state", "created_us")
 _ALIAS = ("alias", "key_id", "id_type", "subject_uid", "folded", "sealed")

@@ -28,7 +28,7 @@ from mnemoscope.memory.rules.earlier_facts import earlier
 from mnemoscope.memory.rules.run_facts import Earlier, KeyedHashes, RunFacts
 from mnemoscope.telemetry.event.usage import TOKENS, Usage
 from mnemoscope.telemetry.langsmith import runs as langsmith_runs
-from mnemoscope.telemetry.otlp import openinference, semconv
+from mnemoscope.telemetry.otlp.conventions import openinference, semconv
 from mnemoscope.telemetry.pricing.prices import Price, Prices
 from mnemoscope.telemetry.prometheus import sink as prometheus_sink
 

@@ -14,7 +14,7 @@ from mnemoscope.adapters.langgraph.checkpoint import degraded as langgraph_degra
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.database import Database
-from mnemoscope.memory.journal import replayer
+from mnemoscope.memory.limits import replayer
 from mnemoscope.memory.limits.policy import BreakerPolicy, Policy
 from mnemoscope.telemetry.event.event import OperationClass
 

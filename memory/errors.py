@@ -10,6 +10,7 @@ Exceptions of this library.
   * KeyMismatchError                      the store was written under another key
   * StoreUnavailableError                 the breaker is open or the bulkhead is full
   * DeadlineExceededError (TimeoutError)  the store did not answer in time
+    * RedactionTimeoutError               the content was not redacted in time
   * ForgetUncertainError                  deleted, and a late write may bring it back
   * UnexpectedAnswerError                 the store's answer is none that it documents
   * VaultError                            the vault cannot be read or written

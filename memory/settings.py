@@ -7,6 +7,7 @@ The standard ``OTEL_*`` and ``LANGSMITH_*`` variables are read by the libraries 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -41,6 +42,10 @@ Count = Annotated[int, Meta(ge=1)]
 
 _SHOW_ANSWERS = frozenset(("otlp", "langsmith"))
 """Sinks that show what a store answered, if they are opted in to content."""
+
+
+_FEATURE = re.compile(r"\w[\w-]{0,63}")
+"""The name of a feature's entry point. What is none is not shown: it may be a secret."""
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -196,6 +201,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         SINKS.check(self.sinks or ())
         SINKS.check(self.content_sinks)
+        for position, name in enumerate(self.features, start=1):
+            if not _FEATURE.fullmatch(name):
+                raise ValueError(f"features: name {position} is none: letters, digits, - and _")
         parse_audit_mode(self.audit_mode)
         parse_models(self.pii_model)
         if 0 < self.audit_retention_days < MIN_RETENTION_DAYS:

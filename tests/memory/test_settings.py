@@ -40,7 +40,7 @@ def environment(monkeypatch, tmp_path):
             monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(environment_module, "_told", set())
+    monkeypatch.setattr(environment_module, "_reported", set())
     monkeypatch.setattr("mnemoscope.memory.default_scope._default", None)
 
 

@@ -46,7 +46,16 @@ from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.event.verdict_event import Choice
 
 KINDS = frozenset(
-    ("Approval", "Decision", "IntegrityGate", "Mode", "Origin", "Phases", "Roles", "Spending")
+    (
+        "Approval",
+        "Decision",
+        "GateAgreement",
+        "IntegrityGate",
+        "Origin",
+        "Phases",
+        "Roles",
+        "Spending",
+    )
 ) | {"StagnationGate", "Stopping"}
 """The kinds of rules whose verdicts a world leaves."""
 

@@ -268,7 +268,7 @@ class Overlay:
         with self._lock:
             made_on = [(each.place, each.checkpoint_id) for each in thread.bases()]
             made = [each.step for each in thread.waiting if each.is_step]
-            given_up = self.drop(thread.id)
+            given_up = self._emptied(thread)  # not `drop`: earlier notes of it stay
             self._threads.pop(thread.id, None)
             for place, step in made_on:
                 if step is not None:

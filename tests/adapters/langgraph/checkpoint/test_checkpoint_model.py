@@ -373,3 +373,18 @@ class Threads(RuleBasedStateMachine):
 
 TestThreads = Threads.TestCase
 TestThreads.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+
+
+def test_a_second_conflict_forgets_nothing_of_the_first():
+    """A run that stands on what the first one gave up may not go on after the second."""
+    state = Threads()
+    state.wrap()
+    for who in ("first", "second"):
+        state.outage(who, "t-1", "put")
+        state.comes_back()
+        state.replay("first")
+
+    state.put("first", "t-1")
+
+    assert ("first", "t-1") not in state.runs
+    state.teardown()

@@ -55,6 +55,9 @@ PASSED = "a later write came before it"
 _PAUSE_S, _LONGEST_PAUSE_S = 0.25, 5.0
 _POLL_S = 0.02
 _MOST_DOUBLINGS = 10
+ORDERED_TRIES = 8
+"""Attempts at a write, as a store seems to be down, in which nothing behind it is tried."""
+
 _MOST_WITNESSES = 3
 """Further writes, at most, that a store is asked for behind one that it seems to be down for."""
 
@@ -461,7 +464,9 @@ class Replay:
             failed = _Passed(entry, touches, since_ns or self._now_ns(), entry.tries + 1, is_known)
             batch.passed.append(failed)
             down = batch.unexplained
-            batch.stopped = len(down) > min(down[0].tries - 1, _MOST_WITNESSES) if down else False
+            # A store on its way back may refuse one write and take the next: in order, at first.
+            most = min(down[0].tries - ORDERED_TRIES, _MOST_WITNESSES) if down else 0
+            batch.stopped = bool(down) and len(down) > most
             return
         tries = 0 if entry.failed_ns is None else entry.tries
         is_odd = isinstance(cause, UnexpectedAnswerError)

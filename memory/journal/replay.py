@@ -58,6 +58,9 @@ _MOST_DOUBLINGS = 10
 ORDERED_TRIES = 8
 """Attempts at a write, as a store seems to be down, in which nothing behind it is tried."""
 
+ORDERED_S = 10.0
+"""Seconds that such a write has waited before: attempts of many processes are soon eight."""
+
 _MOST_WITNESSES = 3
 """Further writes, at most, that a store is asked for behind one that it seems to be down for."""
 
@@ -465,7 +468,8 @@ class Replay:
             batch.passed.append(failed)
             down = batch.unexplained
             # A store on its way back may refuse one write and take the next: in order, at first.
-            most = min(down[0].tries - ORDERED_TRIES, _MOST_WITNESSES) if down else 0
+            is_long = bool(down) and self._has_waited_long(down[0].entry)
+            most = min(down[0].tries - ORDERED_TRIES, _MOST_WITNESSES) if is_long else 0
             batch.stopped = bool(down) and len(down) > most
             return
         tries = 0 if entry.failed_ns is None else entry.tries
@@ -476,6 +480,9 @@ class Replay:
 
     def _now_ns(self) -> int:
         return self.journal.order() or 0
+
+    def _has_waited_long(self, entry: Entry) -> bool:
+        return self._now_ns() - entry.asked_ns >= ORDERED_S * 1e9
 
     def _is_contradicted(self, entry: Entry) -> bool:
         """Tell whether the store has taken another write since *entry* failed by itself."""

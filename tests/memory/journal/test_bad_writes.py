@@ -17,6 +17,7 @@ from mnemoscope.memory.errors import UnexpectedAnswerError
 from mnemoscope.memory.guard.call import last_event
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation
+from mnemoscope.memory.journal import replay
 from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.inspection import Inspection, WriteSelection
 from mnemoscope.memory.journal.journal import MOST_TRIES, Journal
@@ -144,6 +145,12 @@ def begin(make_bench, tmp_path: Path) -> Iterator[Callable[..., Process]]:
         each.close()
 
 
+@pytest.fixture
+def any_time(monkeypatch):
+    """Have what looks like an outage have lasted long, whatever the clock says."""
+    monkeypatch.setattr(replay, "ORDERED_S", 0.0)
+
+
 def meet(process: Process) -> None:
     """Have the store asked for a bad write."""
     process.put("bad", "ada")
@@ -192,7 +199,7 @@ def test_a_bad_write_of_one_process_holds_up_no_other_customer_of_any(
 @pytest.mark.parametrize("meeting", MEETINGS, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("poison", OUTAGES)
 def test_what_looks_like_an_outage_holds_up_others_until_they_are_tried(
-    begin, poison, meeting, touches, bad
+    begin, any_time, poison, meeting, touches, bad
 ):
     """In order at first; then a few are tried, and once one is taken the others are served."""
     store = Store(OUTAGES[poison])
@@ -211,7 +218,7 @@ def test_what_looks_like_an_outage_holds_up_others_until_they_are_tried(
     assert served == ["ok"] * 3
 
 
-def test_what_is_not_known_to_be_apart_waits_longer_for_what_looks_like_an_outage(begin):
+def test_what_is_not_known_to_be_apart_waits_longer_for_what_looks_like_an_outage(begin, any_time):
     """It goes past at last, and what it may undo is set aside."""
     store = Store(OUTAGES["the server fails"])
     first = begin(store, TOUCHES["unknown"])
@@ -242,7 +249,7 @@ def test_a_write_that_was_set_aside_has_all_its_tries_again(begin, tmp_path):
     assert first.journal.stats().waiting == {"crm": 1}
 
 
-def test_a_write_that_fails_where_others_do_not_is_made_when_the_store_takes_it(begin):
+def test_a_write_that_fails_where_others_do_not_is_made_when_the_store_takes_it(begin, any_time):
     """It may be a part of the store that is down; it is not set aside."""
     store = Store(OUTAGES["the server fails"])
     first = begin(store, TOUCHES["records"])
@@ -258,7 +265,18 @@ def test_a_write_that_fails_where_others_do_not_is_made_when_the_store_takes_it(
     assert set(store.items) == {"bad", "good"}
 
 
-def test_an_outage_is_asked_little(begin):
+def test_nothing_goes_before_what_has_waited_for_a_short_time(begin):
+    """A store that comes back between two attempts would take the later write first."""
+    first = begin(Store(OUTAGES["the server fails"]), TOUCHES["records"])
+    first.put("bad", "ada")
+    first.put("good", "bob")
+    for _ in range(3 * ORDERED_TRIES):
+        first.look()
+
+    assert not first.store.items
+
+
+def test_an_outage_is_asked_little(begin, any_time):
     """However many writes wait, and for however long."""
     store = Store(OUTAGES["the server fails"], is_down=True)
     first = begin(store, TOUCHES["records"])

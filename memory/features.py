@@ -76,7 +76,7 @@ class FeatureFactory(Protocol):
         ...
 
 
-def load_features(names: Iterable[str], context: FeatureContext) -> list[Feature]:
+def load_features(names: Sequence[str], context: FeatureContext) -> list[Feature]:
     """
     Return the features with these names.
 
@@ -84,7 +84,6 @@ def load_features(names: Iterable[str], context: FeatureContext) -> list[Feature
         ConfigurationError: No installed package has one, or it cannot be made. A name is not
             quoted: it may be a secret in the wrong place.
     """
-    names = list(names)
     if not names:
         return []
     from importlib.metadata import entry_points  # noqa: PLC0415 - reads every package's metadata

@@ -458,7 +458,8 @@ class Replay:
         """
         Note that *entry* failed, and perhaps by itself: the next one may tell.
 
-        Where the store seems to be down that is asked of few, and of none at the first time.
+        Where the store seems to be down that is asked of few, and of none until *entry* has waited
+        for `ORDERED_S` and been tried `ORDERED_TRIES` times.
         """
         batch.cause = cause
         if call.blame is Blame.STORE:

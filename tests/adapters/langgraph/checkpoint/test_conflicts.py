@@ -36,6 +36,18 @@ guarded = wrapping(ADAPTER)
 CHANGED = (Journalled.LOST, "ThreadChangedError")
 
 
+def conflict(degraded, back):
+    """Return a database, and its saver whose waiting step was given up for somebody else's."""
+    bare = Memory()
+    saver, other = degraded(bare), somebody_else(bare)
+    put(saver, "1")
+    bare.plug.out = True
+    put(saver, "3", "1")
+    put(other, "2", "1")
+    back(saver, bare.plug)
+    return bare, saver
+
+
 @pytest.fixture
 def back(eventually):
     """Return a function that plugs a database in, and waits until nothing waits for it."""
@@ -168,13 +180,7 @@ GOING_ON = {
 @pytest.mark.parametrize("going_on", GOING_ON.values(), ids=GOING_ON)
 def test_a_run_that_goes_on_is_refused(degraded, back, going_on):
     """It would be the thread's latest again, without what was given up: so would what follows."""
-    bare = Memory()
-    saver, other = degraded(bare), somebody_else(bare)
-    put(saver, "1")
-    bare.plug.out = True
-    put(saver, "3", "1")
-    put(other, "2", "1")
-    back(saver, bare.plug)
+    bare, saver = conflict(degraded, back)
     with pytest.raises(MnemoscopeError, match="begin a new run"):
         going_on(saver)
     with pytest.raises(MnemoscopeError, match="begin a new run"):
@@ -188,13 +194,7 @@ def test_a_run_that_goes_on_is_refused(degraded, back, going_on):
 
 async def test_it_is_refused_in_a_loop(degraded, back):
     """As it is without one."""
-    bare = Memory()
-    saver, other = degraded(bare), somebody_else(bare)
-    put(saver, "1")
-    bare.plug.out = True
-    put(saver, "3", "1")
-    put(other, "2", "1")
-    back(saver, bare.plug)
+    bare, saver = conflict(degraded, back)
     with pytest.raises(MnemoscopeError, match="begin a new run"):
         await saver.aput(on("3"), checkpoint("4"), {}, {})
 
@@ -203,13 +203,7 @@ async def test_it_is_refused_in_a_loop(degraded, back):
 
 def test_who_reads_an_older_step_may_go_on_from_it(degraded, back):
     """Also from the one that what was given up was made on."""
-    bare = Memory()
-    saver, other = degraded(bare), somebody_else(bare)
-    put(saver, "1")
-    bare.plug.out = True
-    put(saver, "3", "1")
-    put(other, "2", "1")
-    back(saver, bare.plug)
+    bare, saver = conflict(degraded, back)
     saver.get_tuple(on("1"))
     put(saver, "5", "1")
 
@@ -218,13 +212,7 @@ def test_who_reads_an_older_step_may_go_on_from_it(degraded, back):
 
 def test_who_reads_the_thread_afresh_goes_on_with_theirs(degraded, back):
     """A new run of this process is made on what they left, and stays in the thread."""
-    bare = Memory()
-    saver, other = degraded(bare), somebody_else(bare)
-    put(saver, "1")
-    bare.plug.out = True
-    put(saver, "3", "1")
-    put(other, "2", "1")
-    back(saver, bare.plug)
+    bare, saver = conflict(degraded, back)
     put(saver, "5", saver.get_tuple(thread()).checkpoint["id"])
 
     assert steps(bare) == ["5", "2", "1"]

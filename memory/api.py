@@ -56,6 +56,19 @@ if TYPE_CHECKING:
     from .limits.key_use import KeyUse
     from .limits.policy import Policy
     from .privacy.engine.redaction import Redaction
+    from .rules.capabilities import (
+        ConfinesAnswers,
+        EmbedsText,
+        ForeseesActions,
+        SeesAnswers,
+        SelectsMethods,
+        WitnessesActions,
+    )
+    from .rules.held_writes import Decisions, KeyedRule
+    from .rules.memory_labels import LabelsMemories, MemoryLabels
+    from .rules.rule import PASSES, Fact
+    from .rules.rulebook import KeepsBooks, Rulebook
+    from .rules.run_facts import KeyedHashes, RunFacts
     from .scoped_redactor import ScopedRedactor
     from .subject_data.records import (
         PAGE_SIZE,
@@ -197,6 +210,7 @@ class StoreAdapter:
 
 __all__ = [
     "PAGE_SIZE",
+    "PASSES",
     "AdapterServices",
     "Allows",
     "ArgumentCodec",
@@ -207,27 +221,37 @@ __all__ = [
     "CallerMistake",
     "Check",
     "Checkable",
+    "ConfinesAnswers",
     "DataSubject",
     "Database",
+    "Decisions",
     "Deduplication",
     "Deletes",
     "DeliveryError",
+    "EmbedsText",
     "Erased",
     "Event",
     "Faces",
+    "Fact",
     "Faults",
     "Feature",
     "FeatureContext",
     "FeatureFactory",
+    "ForeseesActions",
     "GuardParts",
     "Invoke",
     "JournalledWrites",
     "Keep",
+    "KeepsBooks",
     "KeyUse",
+    "KeyedHashes",
+    "KeyedRule",
+    "LabelsMemories",
     "LiveMetric",
     "LoggedMemory",
     "Lookup",
     "MemoryLabel",
+    "MemoryLabels",
     "MemoryRemover",
     "Method",
     "ModelAccounting",
@@ -239,10 +263,14 @@ __all__ = [
     "Redacted",
     "Redaction",
     "Row",
+    "Rulebook",
+    "RunFacts",
     "Sample",
     "Scope",
     "ScopeError",
     "ScopedRedactor",
+    "SeesAnswers",
+    "SelectsMethods",
     "Sink",
     "SinkContext",
     "SinkFactory",
@@ -266,6 +294,7 @@ __all__ = [
     "UnacceptableError",
     "UnavailableError",
     "Usage",
+    "WitnessesActions",
     "checkpoint",
     "fewer",
     "forget",
@@ -276,54 +305,48 @@ __all__ = [
 ]
 
 _MODULES = {
-    "ArgumentCodec": ".journal.codec",
-    "Call": ".guard.call",
-    "Check": ".health.model",
-    "Checkable": "..telemetry.delivery.sink",
-    "DataSubject": ".subject_data.records",
-    "Database": ".database",
-    "Deduplication": ".journal.writes",
-    "DeliveryError": "..telemetry.delivery.sink",
-    "Erased": ".subject_data.records",
-    "Event": "..telemetry.event.event",
-    "Feature": ".features",
-    "FeatureContext": ".features",
-    "FeatureFactory": ".features",
-    "Faults": "..telemetry.process.faults",
-    "GuardParts": ".guard.steps.making",
-    "JournalledWrites": ".journal.writes",
-    "KeyUse": ".limits.key_use",
-    "LoggedMemory": ".subject_data.records",
-    "Lookup": ".journal.writes",
-    "LiveMetric": "..telemetry.prometheus.live",
-    "MemoryLabel": "..telemetry.event.memory_label",
-    "MemoryRemover": ".subject_data.records",
-    "ModelAccounting": ".budgets.accounting",
-    "PAGE_SIZE": ".subject_data.records",
-    "Page": ".subject_data.records",
-    "Policy": ".limits.policy",
-    "Redacted": "..telemetry.event.event",
-    "Redaction": ".privacy.engine.redaction",
-    "ScopedRedactor": ".scoped_redactor",
-    "Sample": "..telemetry.prometheus.live",
-    "Sink": "..telemetry.delivery.sink",
-    "SinkOutput": "..telemetry.delivery.sink",
-    "SinkContext": "..telemetry.delivery.registry",
-    "SinkFactory": "..telemetry.delivery.registry",
-    "Slot": ".guard.call",
-    "State": ".health.model",
-    "Status": "..telemetry.event.kinds",
-    "StepMaker": ".guard.steps.making",
-    "StoredMemory": ".subject_data.records",
-    "Subject": "..telemetry.event.subject",
-    "SubjectDataProvider": ".subject_data.records",
-    "SubjectDataRegistry": ".subject_data.registry",
-    "SubjectRecord": ".subject_data.records",
-    "Touches": ".journal.touches",
-    "TraceRef": "..telemetry.event.trace_ref",
-    "UnacceptableError": "..telemetry.delivery.sink",
-    "UnavailableError": "..telemetry.delivery.sink",
-    "Usage": "..telemetry.event.usage",
+    name: module
+    for module, names in {
+        "..telemetry.delivery.registry": "SinkContext SinkFactory",
+        "..telemetry.delivery.sink": (
+            "Checkable DeliveryError Sink SinkOutput UnacceptableError UnavailableError"
+        ),
+        "..telemetry.event.event": "Event Redacted",
+        "..telemetry.event.kinds": "Status",
+        "..telemetry.event.memory_label": "MemoryLabel",
+        "..telemetry.event.subject": "Subject",
+        "..telemetry.event.trace_ref": "TraceRef",
+        "..telemetry.event.usage": "Usage",
+        "..telemetry.process.faults": "Faults",
+        "..telemetry.prometheus.live": "LiveMetric Sample",
+        ".budgets.accounting": "ModelAccounting",
+        ".database": "Database",
+        ".features": "Feature FeatureContext FeatureFactory",
+        ".guard.call": "Call Slot",
+        ".guard.steps.making": "GuardParts StepMaker",
+        ".health.model": "Check State",
+        ".journal.codec": "ArgumentCodec",
+        ".journal.touches": "Touches",
+        ".journal.writes": "Deduplication JournalledWrites Lookup",
+        ".limits.key_use": "KeyUse",
+        ".limits.policy": "Policy",
+        ".privacy.engine.redaction": "Redaction",
+        ".rules.capabilities": (
+            "ConfinesAnswers EmbedsText ForeseesActions SeesAnswers SelectsMethods WitnessesActions"
+        ),
+        ".rules.held_writes": "Decisions KeyedRule",
+        ".rules.memory_labels": "LabelsMemories MemoryLabels",
+        ".rules.rule": "Fact PASSES",
+        ".rules.rulebook": "KeepsBooks Rulebook",
+        ".rules.run_facts": "KeyedHashes RunFacts",
+        ".scoped_redactor": "ScopedRedactor",
+        ".subject_data.records": (
+            "DataSubject Erased LoggedMemory MemoryRemover PAGE_SIZE Page StoredMemory "
+            "SubjectDataProvider SubjectRecord"
+        ),
+        ".subject_data.registry": "SubjectDataRegistry",
+    }.items()
+    for name in names.split()
 }
 
 

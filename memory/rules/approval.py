@@ -22,6 +22,7 @@ from ...telemetry.event.verdict_event import Outcome, Point
 from ...telemetry.text import is_a, json_text
 from ..errors import ConfigurationError
 from .agreement import AUTO, SHADOW
+from .capabilities import ForeseesActions
 from .rule import ALLOW, Action, Fact, Facts, Fails, Verdict
 from .run_facts import KeyedHashes
 
@@ -88,7 +89,7 @@ Judge: TypeAlias = Callable[[str], "Score | float | None"]
 """Scores a level. It is given what it judges, fenced; what it raises is an outage."""
 
 
-class Approval:
+class Approval(ForeseesActions):
     """
     Lets a draft or a memory write pass, or leaves it to a human.
 

@@ -110,7 +110,7 @@ _NO_LABEL: Final = _Known(0, UNKNOWN, 0.0)
 
 
 @runtime_checkable
-class Labeller(Rule, Protocol):
+class LabelsMemories(Rule, Protocol):
     """A rule that says how far tools are trusted, and what may be recalled. One in a scope."""
 
     @property
@@ -158,7 +158,7 @@ class MemoryLabels:
 
     def __init__(
         self,
-        rule: Labeller,
+        rule: LabelsMemories,
         hashes: KeyedHashes,
         runs: RunsUnderWay,
         runs_of: Callable[[Scope, GraphRun | None], list[RunFacts]],

@@ -23,6 +23,7 @@ from ...telemetry.text import is_a
 from ..context import current
 from ..errors import ConfigurationError
 from ..guard.operation import Method, Record
+from .capabilities import SelectsMethods, WitnessesActions
 from .memory_labels import UNKNOWN, MemoryLabels, Trust, read_here
 from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict
 
@@ -31,7 +32,7 @@ _NONE: Final[Mapping[str, Trust]] = MappingProxyType({})
 _found: ContextVar[Mapping[str, Trust]] = ContextVar("mnemoscope_origin_found", default=_NONE)
 
 
-class Origin:
+class Origin(WitnessesActions, SelectsMethods):
     """
     Labels memories by where they come from. It is a rule: ``configure(rules=[origin])``.
 

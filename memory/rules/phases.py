@@ -23,6 +23,7 @@ from ...telemetry.event.verdict_event import Outcome, Point
 from ...telemetry.prometheus.live import LiveMetric, Sample
 from ..context import current
 from ..errors import ConfigurationError
+from .capabilities import WitnessesActions
 from .envelopes import CEILING, FINE, Books, LimitState, Mode, Phase, tighter
 from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict, with_known
 from .run_facts import Calm, RunFacts
@@ -64,7 +65,7 @@ class _Agent(NamedTuple):
 _agent: ContextVar[_Agent | None] = ContextVar("mnemoscope.phase", default=None)
 
 
-class Phases:
+class Phases(WitnessesActions):
     """
     Keeps a run within the envelopes of its phases. It is a rule: ``configure(rules=[phases])``.
 

@@ -31,6 +31,7 @@ from ...telemetry.text import is_a
 from ..context import Scope, current
 from ..errors import ConfigurationError
 from ..limits.sliding_window import SlidingSum
+from .capabilities import ConfinesAnswers, SeesAnswers, WitnessesActions
 from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict
 
 LONGEST_GRANT_S: Final = 3_600
@@ -88,7 +89,7 @@ class _Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     issued_s: float
 
 
-class Roles:
+class Roles(WitnessesActions, SeesAnswers, ConfinesAnswers):
     """
     Refuses what the role of the agent does not allow. It is a rule: ``configure(rules=[roles])``.
 
@@ -129,7 +130,7 @@ class Roles:
         self.shadow = shadow
         given = _read(roles) if isinstance(roles, Path) else roles
         self._roles = {name: _role(name, each) for name, each in given.items()}
-        self.looks_on = any(each.bytes_per_minute is not None for each in self._roles.values())
+        self._counts_bytes = any(each.bytes_per_minute is not None for each in self._roles.values())
         self._may = lru_cache(_MOST_PLACES)(self._role_may)
         self._key, self._clock, self._ticks = key, clock, ticks
         self._latest_s, self._latest_ticks = -math.inf, ticks()
@@ -183,7 +184,7 @@ class Roles:
         if of is not scope:
             minute = self._minute_of(scope)
         asks, done = self._asks_within(name, action), minute.operations.total(now)
-        read_bytes = minute.read_bytes.total(now) if self.looks_on else 0
+        read_bytes = minute.read_bytes.total(now) if self._counts_bytes else 0
         if _refusal(role, asks, done, read_bytes) is None:
             minute.operations.add(asks, now)
             return PASSES
@@ -205,6 +206,10 @@ class Roles:
     def left_out(self, count: int) -> Mapping[str, Fact]:
         """Return the facts of an answer of which *count* memories may not be shown."""
         return {"roles.left_out": count}
+
+    def needs_answers(self) -> bool:
+        """Return whether a role has a number of bytes a minute."""
+        return self._counts_bytes
 
     def seen(self, action: Action) -> Mapping[str, Fact]:
         """Count the bytes of an answer."""

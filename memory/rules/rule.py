@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -30,7 +30,6 @@ __all__ = [
     "MOST_TURNS",
     "PASSES",
     "Action",
-    "ConfinesAnswers",
     "Fact",
     "Facts",
     "Fails",
@@ -233,19 +232,6 @@ class Rule(Protocol):
 
     def decide(self, facts: Facts, /) -> Verdict:
         """Return the verdict on *facts*. Pure: it looks at nothing else."""
-        ...
-
-
-@runtime_checkable
-class ConfinesAnswers(Rule, Protocol):
-    """A rule that says of each collection whether what stands in it may be in an answer."""
-
-    def allows(self, store: str, collection: str, /) -> bool:
-        """Return whether the code that runs now may be shown what stands there."""
-        ...
-
-    def left_out(self, count: int, /) -> Mapping[str, Fact]:
-        """Return the facts of an answer of which *count* memories may not be shown."""
         ...
 
 

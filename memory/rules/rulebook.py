@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from ...telemetry.event.event import OperationClass, Redacted
 from ...telemetry.event.usage import Usage
@@ -15,13 +15,13 @@ from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from ...telemetry.process.faults import Faults
 from ..context import Scope, current, runs_around
 from ..errors import ConfigurationError, HeldError, RefusedError, RuleError, StoppedError
+from .capabilities import Seat
 from .earlier_facts import EarlierFacts
 from .held_writes import HeldWrites, Judged, settled
-from .memory_labels import Labeller, MemoryLabels
+from .memory_labels import LabelsMemories, MemoryLabels
 from .rule import (
     PASSES,
     Action,
-    ConfinesAnswers,
     Fact,
     Facts,
     Rule,
@@ -60,41 +60,8 @@ FAILED: Final = "rule_failed"
 """The reason of a verdict whose rule raised, or returned none."""
 
 
-class Seat(NamedTuple):
-    """
-    A rule, and what it may have besides under these names, found once: looking takes long.
-
-    Attributes:
-        rule: The rule.
-        witness: Returns facts of what is asked, for this decision alone, by name; or `PASSES`.
-        foresee: The same, of a rule that may take long. Other threads decide meanwhile.
-        concerns: Tells whether it is asked about calls of a method, whatever they are made with.
-        seen: Returns facts to keep of the run, by name, of a memory operation that was answered.
-            Not asked of a rule whose ``looks_on`` is False.
-        embed: Returns the vector of a text: a model of the caller's.
-    """
-
-    rule: Rule
-    witness: Callable[[Action], Mapping[str, Fact]]
-    foresee: Callable[[Action], Mapping[str, Fact]] | None
-    concerns: Callable[[Method], bool] | None
-    seen: Callable[[Action], Mapping[str, Fact]] | None
-    embed: Callable[[str], Iterable[float]] | None
-
-    @classmethod
-    def of(cls, rule: Rule) -> Seat:
-        """Return the seat of *rule*."""
-        names = ("foresee", "concerns", "seen" if getattr(rule, "looks_on", True) else "", "embed")
-        others = (getattr(rule, each, None) for each in names)
-        return cls(rule, getattr(rule, "witness", _unseen), *others)
-
-
-def _unseen(_action: Action) -> Mapping[str, Fact]:
-    return {}
-
-
 @runtime_checkable
-class Keeper(Rule, Protocol):
+class KeepsBooks(Rule, Protocol):
     """A rule that keeps books among the facts of runs, and is asked at each chunk of a stream."""
 
     def keep_in(self, book: Rulebook, /) -> None:
@@ -118,7 +85,7 @@ class Rulebook:
         hashes: As given.
         runs: The facts of the runs under way.
         keepers: The rules that keep books of runs.
-        confiners: The rules that judge what may be in an answer.
+        confiners: The rules that judge what may be in an answer, each with that capability.
         held: The writes that rules hold.
         enclosing: Returns the graph run that the code running now is part of, or None.
         labels: Labels of memories, where a rule makes some.
@@ -153,15 +120,16 @@ class Rulebook:
             point: tuple(each for each in seats if point in each.rule.points) for point in Point
         }
         self._embeds = [each.embed for each in seats if each.embed is not None][:1]
-        labellers = [each for each in self.rules if isinstance(each, Labeller)]
+        labellers = [each for each in self.rules if isinstance(each, LabelsMemories)]
         if len(labellers) > 1:
             raise ConfigurationError("a scope may have one rule that labels memories, not several")
         self.labels: MemoryLabels | None = None
         if labellers:
             self.labels = MemoryLabels(labellers[0], hashes, self.runs, self.enclosing_runs, clock)
         self._onlookers = [each.seen for each in seats if each.seen is not None]
-        self.keepers = tuple(each for each in self.rules if isinstance(each, Keeper))
-        self.confiners = tuple(each for each in self.rules if isinstance(each, ConfinesAnswers))
+        self.keepers = tuple(each for each in self.rules if isinstance(each, KeepsBooks))
+        confiners = ((each.rule, each.confines) for each in seats)
+        self.confiners = tuple((rule, each) for rule, each in confiners if each is not None)
         self._foresees = any(each.foresee is not None for each in seats)
         self._keepers_seats = tuple(each for each in seats if each.rule in self.keepers)
         for each in self.keepers:

@@ -17,8 +17,8 @@ from ..guard.operation import Method, Record
 from ..guard.step import NOTHING, Faces
 
 if TYPE_CHECKING:
+    from .capabilities import ConfinesAnswers
     from .memory_labels import MemoryLabels
-    from .rule import ConfinesAnswers
     from .rulebook import Rulebook
 
 _RECALL = OperationClass.RECALL
@@ -158,17 +158,19 @@ class ConfineAnswers:
     def _confine(self, call: Call) -> None:
         if call.covered or call.error is not None or not call.result or call.method.within is None:
             return
-        for rule in self._rulebook.confiners:
+        for rule, confines in self._rulebook.confiners:
             try:
                 places: list[bool] = []
 
-                def allows(place: str, rule: ConfinesAnswers = rule, of: Any = places) -> bool:
-                    of.append(rule.allows(self._store, place))
+                def allows(
+                    place: str, confines: ConfinesAnswers = confines, of: Any = places
+                ) -> bool:
+                    of.append(confines.allows(self._store, place))
                     return bool(of[-1])
 
                 kept = call.method.within(call.result, call.arguments, allows)
                 lacking = len(places) - sum(places)
-                if lacking and self._rulebook.answered(rule, call, rule.left_out(lacking)):
+                if lacking and self._rulebook.answered(rule, call, confines.left_out(lacking)):
                     call.answer(kept)
             except Exception as exc:  # noqa: BLE001 - closed: what cannot be judged is not shown
                 self._faults.note("rules.confine", exc)

@@ -18,8 +18,9 @@ from .slots import SPARE
 
 if TYPE_CHECKING:
     from ..guard.steps.report import Parts
+    from .capabilities import Seat
     from .memory_labels import MemoryLabels
-    from .rulebook import Rulebook, Seat
+    from .rulebook import Rulebook
 
 _READS = OperationClass.RECALL
 _WRITES = OperationClass.REMEMBER

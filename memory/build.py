@@ -27,7 +27,7 @@ from ..telemetry.pricing.prices import PriceFileError, Prices
 from ..telemetry.process.faults import Faults
 from ..telemetry.prometheus.live import SampleDisplay, SampleSource
 from .api import AdapterServices
-from .budgets.accounting import ModelAccounting
+from .budgets.accounting import ModelAccounting, VerdictEvents
 from .budgets.budgets import Budgets
 from .context import Scope, current
 from .errors import ConfigurationError
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from .journal.journal import Journal
     from .privacy.vault.vault import Vault
     from .rules.rule import Rule
+    from .rules.rulebook import Rulebook
     from .rules.run_facts import RunKey
 
 
@@ -166,6 +167,7 @@ def compose(
     rules: Sequence[Rule] = (),
     journal: Journal | None = None,
     vault: Vault | None = None,
+    audit: AuditLog | None = None,
     bound: CallBound | None = None,
     tracing: Tracing | None = None,
     parent_run: Callable[[], ParentRun | None] = no_parent,
@@ -184,10 +186,20 @@ def compose(
     if host_run is not no_parent:
         parent_run = _enclosed(host_run, tracing)
     policy = policy or Policy()
+    labels = Labels(scoped, keys, faults)
+    verdicts = VerdictEvents(
+        labels=labels, drain=drain, tracing=tracing, parent_run=parent_run, wall_ns=wall_ns
+    )
+    trail = None if audit is None or not rules else _RuleTrail(audit, labels, drain)
+    rulebook: Rulebook | None = None
+    if rules:
+        rulebook = _rulebook(
+            rules, keys=keys, verdicts=verdicts, faults=faults, clock=clock, trail=trail
+        )
     accounting = ModelAccounting(
         budgets=budgets or Budgets(),
         prices=prices or Prices.load(None),
-        labels=Labels(scoped, keys, faults),
+        labels=labels,
         drain=drain,
         tracing=tracing,
         parent_run=parent_run,
@@ -195,10 +207,12 @@ def compose(
         faults=faults,
         clock=clock,
         wall_ns=wall_ns,
+        verdicts=verdicts,
+        rulebook=rulebook,
+        decisions=None if rulebook is None else rulebook.held.decisions,
         tells_content=policy.tells_answers,
     )
-    accounting.budgets.tell = accounting.tell
-    features = (*(_rules(rules, keys, accounting) if rules else ()), *steps)
+    features = (*(() if rulebook is None else (_rule_steps(rulebook, faults),)), *steps)
     guards = GuardFactory(
         redactor=scoped,
         drain=drain,
@@ -232,6 +246,7 @@ def compose(
         drain=drain,
         faults=faults,
         vault=vault,
+        audit=audit,
         journal=journal,
     )
 
@@ -287,27 +302,43 @@ def _own(name: str) -> StepMaker:
     return lambda parts: (getattr(parts, name),)
 
 
-def _rules(
-    rules: Sequence[Rule], keys: SubjectKeys, accounting: ModelAccounting
-) -> tuple[StepMaker, ...]:
-    """Have whoever counts model calls ask *rules*. Returns the makers of their steps."""
-    from .rules.held_writes import KeyedRule  # noqa: PLC0415 - as above
-    from .rules.maker import RuleSteps  # noqa: PLC0415 - only where wanted
-    from .rules.rulebook import Rulebook  # noqa: PLC0415 - as above
+def _rulebook(
+    rules: Sequence[Rule],
+    *,
+    keys: SubjectKeys,
+    verdicts: VerdictEvents,
+    faults: Faults,
+    clock: Callable[[], float],
+    trail: _RuleTrail | None,
+) -> Rulebook:
+    """Return the rulebook, which looks labels, runs and decisions up in the audit trail."""
+    from .rules.rulebook import Rulebook  # noqa: PLC0415 - only where there are rules
     from .rules.run_facts import KeyedHashes  # noqa: PLC0415 - as above
 
-    accounting.rulebook = Rulebook(
+    decisions = None
+    if trail is not None:
+        from ..audit.decisions import AuditedDecisions  # noqa: PLC0415 - as the sinks
+
+        decisions = AuditedDecisions(trail.log)
+    rulebook = Rulebook(
         rules,
         hashes=KeyedHashes(keys.key("rules")),
-        tell=accounting.tell,
-        faults=accounting.faults,
-        clock=accounting.clock,
+        tell=verdicts.emit,
+        faults=faults,
+        clock=clock,
+        trail=trail,
+        decisions=decisions,
     )
-    rulebook, faults = accounting.rulebook, accounting.faults
-    for each in rules:
-        if isinstance(each, KeyedRule):
-            each.bind(rulebook.hashes, lambda: rulebook.held.decisions)
-    return (RuleSteps(rulebook, faults),)
+    if trail is None and rulebook.labels is not None:
+        logger.warning(NO_LABELS)
+    return rulebook
+
+
+def _rule_steps(rulebook: Rulebook, faults: Faults) -> StepMaker:
+    """Return the maker of the rules' steps."""
+    from .rules.maker import RuleSteps  # noqa: PLC0415 - as above
+
+    return RuleSteps(rulebook, faults)
 
 
 def build(
@@ -372,6 +403,7 @@ def build(
         steps=[make for each in features for make in each.steps],
         journal=journal,
         vault=vault,
+        audit=None if audit is None else audit.log,
         bound=CallBound(settings.pii_most_characters, cuts=settings.pii_too_large == "cut"),
         tracing=_tracing((*sinks, *beyond)),
         parent_run=_parent_run((*sinks, *beyond)),
@@ -379,57 +411,28 @@ def build(
         key_use=key_use_of(settings, keys),
     )
     parts = replace(parts, features=tuple(features))
-    live = _live(sinks, parts, rules)
-    _keep_facts(parts, audit)
-    if audit is None:
-        return replace(parts, live=live)
-    if parts.accounting.rulebook is not None:
-        from ..audit.decisions import AuditedDecisions  # noqa: PLC0415 - as the sinks
-
-        trail = AuditedDecisions(audit.log)
-        parts.accounting.decisions = parts.accounting.rulebook.held.decisions = trail
-    note_deliveries = audit.note_deliveries if audit in sinks else None
-    return replace(parts, audit=audit.log, note_deliveries=note_deliveries, live=live)
-
-
-def _keep_facts(parts: Parts, audit: AuditSink | None) -> None:
-    """Have labels of memories, and what was done in runs, looked up in the audit trail."""
-    accounting = parts.accounting
-    rulebook = accounting.rulebook
-    if rulebook is None:
-        return
-    if audit is None:
-        if rulebook.labels is not None:
-            logger.warning(NO_LABELS)
-        return
-    from .rules.earlier_facts import EarlierFacts  # noqa: PLC0415 - only where there are rules
-
-    trail = _FactTrail(audit.log, accounting)
-    if rulebook.labels is not None:
-        rulebook.labels.trail = trail
-    rulebook.earlier = EarlierFacts(
-        trail.headers, rulebook.runs, rulebook.hashes, accounting.faults, accounting.clock
-    )
+    note_deliveries = audit.note_deliveries if audit is not None and audit in sinks else None
+    return replace(parts, note_deliveries=note_deliveries, live=_live(sinks, parts, rules))
 
 
 @dataclass(frozen=True, slots=True)
-class _FactTrail:
+class _RuleTrail:
     """The audit trail, as rules read it: tenants and runs go by their redacted names there."""
 
     log: AuditLog
-    accounting: ModelAccounting
+    scopes: Labels
+    drain: Drain
 
     def labels(self, tags: Sequence[str]) -> dict[str, tuple[int, int]]:
         return self.log.labels(tags)
 
     def is_elsewhere(self, run: str) -> bool:
-        name = self.accounting.labels.redacted(replace(current(), run=run)).run or ""
-        return self.log.is_elsewhere(name, self.accounting.drain.writer_id)
+        name = self.scopes.redacted(replace(current(), run=run)).run or ""
+        return self.log.is_elsewhere(name, self.drain.writer_id)
 
     def headers(self, key: RunKey, most: int) -> list[dict[str, Any]]:
-        labels = self.accounting.labels.redacted(Scope(tenant=key[0], run=key[1]))
-        writer_id = self.accounting.drain.writer_id
-        return self.log.run_headers(labels.tenant, labels.run or "", writer_id, most)
+        labels = self.scopes.redacted(Scope(tenant=key[0], run=key[1]))
+        return self.log.run_headers(labels.tenant, labels.run or "", self.drain.writer_id, most)
 
 
 def build_relay(settings: Settings, folder: Path) -> Relay:

@@ -617,11 +617,10 @@ class Mnemoscope:
         if parts.accounting.decisions is None and parts.audit is not None:
             from ..audit.decisions import AuditedDecisions  # noqa: PLC0415
 
-            parts.accounting.decisions = AuditedDecisions(parts.audit)
-        rule.bind(
-            KeyedHashes(parts.services.digest_key("rules")), lambda: parts.accounting.decisions
-        )
-        return parts.accounting.decisions
+            parts.accounting.keep_decisions(AuditedDecisions(parts.audit))
+        decisions = parts.accounting.decisions
+        rule.bind(KeyedHashes(parts.services.digest_key("rules")), lambda: decisions)
+        return decisions
 
     def subject(self, person: str, tenant: str | None = None) -> Subject | None:
         """Return a person as events name them. None: the scope is disabled."""
@@ -643,7 +642,7 @@ class Mnemoscope:
 
         verdict = decided(rule, facts)
         if self._parts is not None and not verdict.is_plain:
-            self._parts.accounting.tell(current(), verdict_event(rule, verdict, facts))
+            self._parts.accounting.verdicts.emit(current(), verdict_event(rule, verdict, facts))
         return verdict
 
     def prepare(self, timeout_s: float | None = None) -> bool:

@@ -12,14 +12,15 @@ from ...telemetry.event.event import VERDICT, Event, OperationClass, Redacted, S
 from ...telemetry.event.parent_run import ParentRun
 from ...telemetry.event.trace import Tracing
 from ...telemetry.event.usage import Usage
-from ...telemetry.event.verdict_event import VerdictEvent
 from ...telemetry.pricing.prices import Prices
 from ...telemetry.process.faults import Faults
 from ..context import Scope
+from ..errors import BudgetExceededError
 from ..guard.labels import Labels
 from .budgets import Budgets
 
 if TYPE_CHECKING:
+    from ...telemetry.event.verdict_event import VerdictEvent
     from ..rules.held_writes import Decisions
     from ..rules.rulebook import Rulebook
 
@@ -30,51 +31,27 @@ RULE = "rule"
 """The same, in events of rules."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)
-class ModelAccounting:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictEvents:
     """
-    Counts the model calls of one scope.
+    Makes the events of one scope's verdicts.
 
     Attributes:
-        budgets: What may be spent, and what was.
-        prices: What model calls cost.
-        labels: Redacts the scopes of their events.
+        labels: Redacts the scopes of the events.
         drain: Takes the events.
         tracing: Makes the ids of their spans.
         parent_run: Returns the place in LangSmith's tree, if that sink is on.
-        host_run: Returns that of the host's own run there, whatever of ours is around.
-        faults: Where errors of our own are noted.
-        clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
-        rulebook: The rules of the scope, if it has any.
-        decisions: What humans have decided, where a rule may ask them and there is a trail.
-        tells_content: Whether events of runs have what went in and came out, redacted.
     """
 
-    budgets: Budgets
-    prices: Prices
     labels: Labels
     drain: Drain
     tracing: Tracing
     parent_run: Callable[[], ParentRun | None]
-    host_run: Callable[[], ParentRun | None]
-    faults: Faults
-    clock: Callable[[], float]
     wall_ns: Callable[[], int]
-    rulebook: Rulebook | None = None
-    decisions: Decisions | None = None
-    tells_content: bool = False
 
-    def charge(self, scope: Scope, usage: Usage, *, failed: bool = False) -> None:
-        """Count what a model call that ended has used. Never raises: the run goes on."""
-        try:
-            for crossing in self.budgets.add(scope, usage, failed=failed):
-                self.drain.emit(self._event(crossing))
-        except Exception as exc:  # noqa: BLE001 - observing fails open
-            self.faults.note("budgets.add", exc)
-
-    def tell(self, scope: Scope, verdict: VerdictEvent, content: Redacted | None = None) -> None:
-        """Emit the event of a rule's verdict on something that was done for *scope*."""
+    def emit(self, scope: Scope, verdict: VerdictEvent, content: Redacted | None = None) -> None:
+        """Emit the event of a verdict on something that was done for *scope*."""
         labels = self.labels.redacted(scope)
         event = Event(
             writer_id=self.drain.writer_id,
@@ -98,6 +75,61 @@ class ModelAccounting:
             verdict=verdict,
         )
         self.drain.emit(event)
+
+
+@dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)
+class ModelAccounting:
+    """
+    Counts the model calls of one scope.
+
+    Attributes:
+        budgets: What may be spent, and what was.
+        prices: What model calls cost.
+        labels: Redacts the scopes of their events.
+        drain: Takes the events.
+        tracing: Makes the ids of their spans.
+        parent_run: Returns the place in LangSmith's tree, if that sink is on.
+        host_run: Returns that of the host's own run there, whatever of ours is around.
+        faults: Where errors of our own are noted.
+        clock: Monotonic seconds.
+        wall_ns: Nanoseconds since 1970 UTC.
+        verdicts: Makes the events of what budgets refuse.
+        rulebook: The rules of the scope, if it has any.
+        decisions: What humans have decided, where a rule may ask them and there is a trail.
+        tells_content: Whether events of runs have what went in and came out, redacted.
+    """
+
+    budgets: Budgets
+    prices: Prices
+    labels: Labels
+    drain: Drain
+    tracing: Tracing
+    parent_run: Callable[[], ParentRun | None]
+    host_run: Callable[[], ParentRun | None]
+    faults: Faults
+    clock: Callable[[], float]
+    wall_ns: Callable[[], int]
+    verdicts: VerdictEvents
+    rulebook: Rulebook | None = None
+    decisions: Decisions | None = None
+    tells_content: bool = False
+
+    def charge(self, scope: Scope, usage: Usage, *, failed: bool = False) -> None:
+        """Count what a model call that ended has used. Never raises: the run goes on."""
+        try:
+            for crossing in self.budgets.add(scope, usage, failed=failed):
+                self.drain.emit(self._event(crossing))
+        except Exception as exc:  # noqa: BLE001 - observing fails open
+            self.faults.note("budgets.add", exc)
+
+    def refused(self, scope: Scope, refusal: BudgetExceededError) -> None:
+        """Count a call for *scope* that was not made because of *refusal*, and emit the verdict."""
+        if (verdict := self.budgets.note_refused(refusal)) is not None:
+            self.verdicts.emit(scope, verdict)
+
+    def keep_decisions(self, decisions: Decisions) -> None:
+        """Read what humans have decided from *decisions*, from now on: a rule asks them."""
+        self.decisions = decisions
 
     def _event(self, crossing: BudgetEvent) -> Event:
         exceeded = crossing.level is Level.EXCEEDED

@@ -20,7 +20,7 @@ from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import Point, VerdictEvent
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
-from ..context import EMPTY_SCOPE, Scope
+from ..context import Scope
 from ..errors import BudgetExceededError, ConfigurationError
 from ..limits.sliding_window import SlidingSum
 from .budget import Budget
@@ -231,7 +231,6 @@ class Budgets:
         can_stop: Whether any budget has ``on_exceeded="stop"``.
         is_closed: Whether their scope has closed, which then counts nothing.
         unattributed_calls: Model calls begun in threads that had no customer, feature or node.
-        tell: Tells of a refusal, as of any rule's. None: nobody does.
 
     Raises:
         ConfigurationError: Two have the same name, or there are too many.
@@ -247,7 +246,6 @@ class Budgets:
         self.can_stop = any(spend.budget.on_exceeded == "stop" for spend in self._spends)
         self.is_closed = False
         self.unattributed_calls = 0
-        self.tell: Callable[[Scope, VerdictEvent], None] | None = None
         _check([spend.budget.name for spend in self._spends])
         reset_after_fork(self)
 
@@ -313,18 +311,19 @@ class Budgets:
         spends = [each for each in self._spends if each.budget.on_exceeded == "stop"]
         return [each for each in spends if each.budget.covers(scope, model)]
 
-    def note_refused(self, refusal: BudgetExceededError, scope: Scope = EMPTY_SCOPE) -> None:
-        """Count a call for *scope* that was not made because of *refusal*, and tell of it."""
+    def note_refused(self, refusal: BudgetExceededError) -> VerdictEvent | None:
+        """Count a call that was not made because of *refusal*, and return the verdict's event."""
         rule: Rule | None = None
         with self._guard:
             for spend in self._spends:
                 if spend.budget.name == refusal.budget:
                     spend.refused_calls += 1
                     rule = spend.rule
-        if self.tell is not None and rule is not None and refusal.facts is not None:
-            from ..rules.rule import verdict_event  # noqa: PLC0415 - as above
+        if rule is None or refusal.facts is None:
+            return None
+        from ..rules.rule import verdict_event  # noqa: PLC0415 - as above
 
-            self.tell(scope, verdict_event(rule, rule.decide(refusal.facts), refusal.facts))
+        return verdict_event(rule, rule.decide(refusal.facts), refusal.facts)
 
     def _release(self, reservation: Reservation) -> None:
         with self._guard:

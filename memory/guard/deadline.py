@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -30,7 +31,6 @@ class Deadline:
 
     Attributes:
         late_results: Calls that ended after their caller had gone.
-        on_late: Called with each of them.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Deadline:
         around: Sequence[Around] = (),
     ) -> None:
         self.late_results = 0
-        self.on_late: Callable[[Call], None] | None = None
+        self._on_late: Callable[[], Callable[[Call], None] | None] = _nothing
         self._workers = workers
         self._clock = clock
         self._serialise = None if turns is None else turns.lock
@@ -50,6 +50,10 @@ class Deadline:
         self._stay = None if turns is None else turns.stay
         self._around = tuple(around)
         self._late_lock = ForkLock()
+
+    def observe_late(self, method: Callable[[Call], None]) -> None:
+        """Call *method*, of a step, with each late call. Held weakly: the step holds this."""
+        self._on_late = weakref.WeakMethod(method)
 
     def run(self, call: Call, invoke: Invoke, inline: bool = False) -> Any:  # noqa: FBT001, FBT002 - a keyword costs each call
         """
@@ -152,8 +156,12 @@ class Deadline:
     def _note_late(self, call: Call) -> None:
         with self._late_lock:
             self.late_results += 1
-        if self.on_late is not None:
-            self.on_late(call)
+        if (on_late := self._on_late()) is not None:
+            on_late(call)
+
+
+def _nothing() -> None:
+    """Return no observer: no step wants to know of late calls."""
 
 
 def _driving(invoke: AsyncInvoke) -> Invoke:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .writes import JournalledWrites
 
 if TYPE_CHECKING:
-    from ..guard.call import Call
     from ..guard.step import Step
     from ..guard.steps.making import GuardParts
     from .journal import Journal, Queue
@@ -85,34 +83,6 @@ class JournalSteps:
             faults=parts.faults,
             clock=parts.clock,
         )
-        parts.deadline.on_late = _weakly(step)
-        parts.redact.keeper = _Keeper(step)
+        parts.deadline.observe_late(step.note_ended)
+        parts.redact.keep_late(step)
         return step
-
-
-def _weakly(step: JournalWrites) -> Callable[[Call], None]:
-    """Return a callback for late calls that holds *step* weakly: it holds the deadline."""
-    step_ref = weakref.ref(step)
-
-    def on_late(call: Call) -> None:
-        if (found := step_ref()) is not None:
-            found.note_ended(call)
-
-    return on_late
-
-
-class _Keeper:
-    """Keeps late writes in the journal; holds its step weakly, as above."""
-
-    def __init__(self, step: JournalWrites) -> None:
-        self._step = weakref.ref(step)
-
-    def begin_late(self, call: Call) -> Call | None:
-        """Return *call* as it may be kept later."""
-        step = self._step()
-        return None if step is None else step.begin_late(call)
-
-    def end_late(self, late: Call, behind: Callable[[Call], None]) -> None:
-        """Keep *late*, now redacted; the client may be gone, its database is not."""
-        if (step := self._step()) is not None:
-            step.end_late(late, behind)

@@ -86,7 +86,7 @@ class KeyedRule(Protocol):
     """A rule that makes use of its scope's key and audit trail."""
 
     def bind(self, hashes: KeyedHashes, decisions: Callable[[], Decisions | None], /) -> None:
-        """Take the hashes, and a function that returns the trail once there is one."""
+        """Take the hashes, and a function that returns the decisions. None: there is no trail."""
         ...
 
 
@@ -97,14 +97,17 @@ class HeldWrites:
     Args:
         hashes: Makes hashes of writes.
         faults: Where errors of our own are noted.
+        decisions: What humans have decided. None: there is no audit trail.
 
     Attributes:
-        decisions: What humans have decided. None: there is no audit trail.
+        decisions: As given.
     """
 
-    def __init__(self, hashes: KeyedHashes, faults: Faults) -> None:
+    def __init__(
+        self, hashes: KeyedHashes, faults: Faults, decisions: Decisions | None = None
+    ) -> None:
         self._hashes, self._faults = hashes, faults
-        self.decisions: Decisions | None = None
+        self.decisions = decisions
 
     def settled(self, action: Action, judged: Sequence[Judged]) -> Sequence[Judged]:
         """

@@ -150,10 +150,11 @@ class MemoryLabels:
         runs_of: Returns the facts of the run that code for a scope is part of, in a graph, and of
             the runs around it. None: of no run.
         clock: Monotonic seconds.
+        trail: Where labels are looked up that this process does not know. None: nowhere.
 
     Attributes:
         rule: As given.
-        trail: Where labels are looked up that this process does not know. None: nowhere.
+        trail: As given.
     """
 
     def __init__(
@@ -163,9 +164,11 @@ class MemoryLabels:
         runs: RunsUnderWay,
         runs_of: Callable[[Scope, GraphRun | None], list[RunFacts]],
         clock: Callable[[], float],
+        *,
+        trail: LabelTrail | None = None,
     ) -> None:
         self.rule = rule
-        self.trail: LabelTrail | None = None
+        self.trail = trail
         self._hashes = hashes
         self._runs = runs
         self._runs_of = runs_of

@@ -17,8 +17,8 @@ from ..context import Scope, current, runs_around
 from ..errors import ConfigurationError, HeldError, RefusedError, RuleError, StoppedError
 from .capabilities import Seat
 from .earlier_facts import EarlierFacts
-from .held_writes import HeldWrites, Judged, settled
-from .memory_labels import LabelsMemories, MemoryLabels
+from .held_writes import Decisions, HeldWrites, Judged, KeyedRule, settled
+from .memory_labels import LabelsMemories, LabelTrail, MemoryLabels
 from .rule import (
     PASSES,
     Action,
@@ -29,7 +29,7 @@ from .rule import (
     verdict_event,
     with_known,
 )
-from .run_facts import SAME_TEXT, GraphRun, KeyedHashes, RunFacts, RunsUnderWay
+from .run_facts import SAME_TEXT, GraphRun, KeyedHashes, RunFacts, RunKey, RunsUnderWay
 from .slots import RUN, SPARE
 
 if TYPE_CHECKING:
@@ -69,6 +69,14 @@ class KeepsBooks(Rule, Protocol):
         ...
 
 
+class FactTrail(LabelTrail, Protocol):
+    """An audit trail that has labels, and what other processes did in runs."""
+
+    def headers(self, key: RunKey, most: int, /) -> Iterable[Mapping[str, Any]]:
+        """Return headers of a run's events that others recorded, at most so many, latest first."""
+        ...
+
+
 class Rulebook:
     """
     Asks the rules of one scope. Thread-safe.
@@ -79,6 +87,8 @@ class Rulebook:
         tell: Emits the event of a verdict, for a scope, with the content that it is about.
         faults: Where errors of rules are noted.
         clock: Monotonic seconds.
+        trail: Where labels and earlier facts are looked up. None: there is no audit trail.
+        decisions: What humans have decided of held writes. None: as above.
 
     Attributes:
         rules: As given.
@@ -87,7 +97,6 @@ class Rulebook:
         keepers: The rules that keep books of runs.
         confiners: The rules that judge what may be in an answer, each with that capability.
         held: The writes that rules hold.
-        enclosing: Returns the graph run that the code running now is part of, or None.
         labels: Labels of memories, where a rule makes some.
         clock: As given.
         earlier: Reads what other processes did in a run. None: there is no audit trail.
@@ -104,14 +113,18 @@ class Rulebook:
         tell: Callable[[Scope, VerdictEvent, Redacted | None], None],
         faults: Faults,
         clock: Callable[[], float],
+        trail: FactTrail | None = None,
+        decisions: Decisions | None = None,
     ) -> None:
         self.rules = tuple(rules)
         _check(self.rules)
         self.hashes = hashes
         self.runs = RunsUnderWay(clock)
-        self.held = HeldWrites(hashes, faults)
-        self.enclosing: Callable[[], GraphRun | None] | None = None
+        self.held = HeldWrites(hashes, faults, decisions)
+        self._enclosing: Callable[[], GraphRun | None] | None = None
         self.earlier: EarlierFacts | None = None
+        if trail is not None:
+            self.earlier = EarlierFacts(trail.headers, self.runs, hashes, faults, clock)
         self.clock = clock
         self._tell = tell
         self._faults = faults
@@ -125,7 +138,9 @@ class Rulebook:
             raise ConfigurationError("a scope may have one rule that labels memories, not several")
         self.labels: MemoryLabels | None = None
         if labellers:
-            self.labels = MemoryLabels(labellers[0], hashes, self.runs, self.enclosing_runs, clock)
+            self.labels = MemoryLabels(
+                labellers[0], hashes, self.runs, self.enclosing_runs, clock, trail=trail
+            )
         self._onlookers = [each.seen for each in seats if each.seen is not None]
         self.keepers = tuple(each for each in self.rules if isinstance(each, KeepsBooks))
         confiners = ((each.rule, each.confines) for each in seats)
@@ -134,6 +149,12 @@ class Rulebook:
         self._keepers_seats = tuple(each for each in seats if each.rule in self.keepers)
         for each in self.keepers:
             each.keep_in(self)
+        for keyed in (each for each in self.rules if isinstance(each, KeyedRule)):
+            keyed.bind(hashes, lambda: decisions)
+
+    def enclose_by(self, enclosing: Callable[[], GraphRun | None]) -> None:
+        """Find the graph run that the code running now is part of by *enclosing*, from now on."""
+        self._enclosing = enclosing
 
     def seats_at(self, method: Method) -> tuple[Seat, ...]:
         """Return the seats of the rules that are asked about calls of *method*."""
@@ -147,7 +168,7 @@ class Rulebook:
 
     def run_facts(self, scope: Scope, graph: GraphRun | None = None) -> RunFacts:
         """Return the facts of the run that code for *scope*, in *graph*, is part of."""
-        if graph is None and self.enclosing is not None:
+        if graph is None and self._enclosing is not None:
             graph = self.graph_around()
         if graph is None:
             return self.runs.of(None if scope.run is None else (scope.tenant, scope.run))
@@ -187,10 +208,10 @@ class Rulebook:
 
     def graph_around(self) -> GraphRun | None:
         """Return the graph run that the code running now is part of, or None."""
-        if self.enclosing is None:
+        if self._enclosing is None:
             return None
         try:
-            return self.enclosing()
+            return self._enclosing()
         except Exception as exc:  # noqa: BLE001 - then it is of no run
             self._faults.note("rules.enclosing", exc)
             return None
@@ -339,7 +360,7 @@ class Rulebook:
         here = current()
         if (  # as in most calls
             (here is scope or (here.tenant, here.run) == (scope.tenant, scope.run))
-            and self.enclosing is None
+            and self._enclosing is None
             and not runs_around()
         ):
             run.name = scope.run

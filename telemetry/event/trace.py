@@ -63,6 +63,26 @@ class RandomIds:
         return self.bits(128) or 1
 
 
+class EnclosingRuns(Protocol):
+    """The runs of graphs in this process, of which one may be around the code that asks."""
+
+    def current_span_ref(self) -> TraceRef | None:
+        """Return the ids of a span that is nearer than the current one, or None. Never raises."""
+        ...
+
+    def current_thread(self) -> str | None:
+        """Return the id of the thread of the graph that the code is part of."""
+        ...
+
+    def current_nodes(self) -> tuple[str, ...]:
+        """Return the names of the graph's nodes around the code, outermost first. Never raises."""
+        ...
+
+    def current_place(self, host: ParentRun | None, /) -> ParentRun | None:
+        """Return the place in LangSmith's tree of code: that of *host*, or a nearer one of ours."""
+        ...
+
+
 class Tracing:
     """
     Finds the current span and makes ids for new ones.
@@ -75,13 +95,10 @@ class Tracing:
             whether that is sampled. None: it is as that one.
 
     Attributes:
-        enclosing: Returns the ids of a span that is nearer than the current one, such as that of
-            the graph's node the code is part of, or None. Never raises.
-        enclosing_thread: Returns the id of the thread of the graph that the code is part of.
-        enclosing_nodes: Returns the names of the graph's nodes that the code is part of, outermost
-            first. Never raises.
-        enclosing_run: Returns the place in LangSmith's tree of code whose own run there is the
-            given one, or a nearer one of ours.
+        enclosing: See `EnclosingRuns.current_span_ref`. None: no graph is watched, as below.
+        enclosing_thread: See `EnclosingRuns.current_thread`.
+        enclosing_nodes: See `EnclosingRuns.current_nodes`.
+        enclosing_run: See `EnclosingRuns.current_place`.
     """
 
     def __init__(
@@ -99,6 +116,13 @@ class Tracing:
         self.enclosing_nodes: Callable[[], tuple[str, ...]] | None = None
         self.enclosing_run: Callable[[ParentRun | None], ParentRun | None] | None = None
         alive.add(self)
+
+    def enclose(self, runs: EnclosingRuns, *, has_host_runs: bool) -> None:
+        """Find what is around by *runs*, from now on; in LangSmith's tree, if the host has runs."""
+        self.enclosing = runs.current_span_ref
+        self.enclosing_thread, self.enclosing_nodes = runs.current_thread, runs.current_nodes
+        if has_host_runs:
+            self.enclosing_run = runs.current_place
 
     def child(self, parent: TraceRef) -> TraceRef:
         """Return ids below a span of ours."""

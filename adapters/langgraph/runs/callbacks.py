@@ -89,17 +89,19 @@ class GraphCallbacks(BaseCallbackHandler):
         """Count errors of ours and model calls there; its operations know their node."""
         self._accountings.add(accounting)
         self.tells_content = any(each.tells_content for each in list(self._accountings))
-        accounting.tracing.enclosing = self.runs.current_span_ref
-        accounting.tracing.enclosing_thread = self.runs.current_thread
+        has_host_runs = accounting.host_run is not no_parent
+        accounting.tracing.enclose(self.runs, has_host_runs=has_host_runs)
         if (rulebook := accounting.rulebook) is not None:
             # Not bound to it: it would hold itself alive.
-            rulebook.enclosing = partial(watched_graph, self.runs, weakref.ref(rulebook))
-        accounting.tracing.enclosing_nodes = self.runs.current_nodes
-        if accounting.host_run is not no_parent:
-            accounting.tracing.enclosing_run = self.runs.current_place
-            self.runs.read_host_run = accounting.host_run
+            rulebook.enclose_by(partial(watched_graph, self.runs, weakref.ref(rulebook)))
+        if has_host_runs:
+            self.runs.read_places(accounting.host_run)
             spot_tracers(self)
         self._notes_more = self.tells_content or self.runs.read_host_run is not None
+
+    def note_for_rules(self, *, are_there: bool) -> None:
+        """Note of each run what rules compare, from now on, or no more."""
+        self.has_rules = are_there
 
     def note(self, exc: Exception) -> None:
         """Count an error of ours."""

@@ -52,7 +52,7 @@ class Gate:
     def __init__(self) -> None:
         self._budgets: weakref.WeakKeyDictionary[Budgets, Faults] = weakref.WeakKeyDictionary()
         self.rulebooks: weakref.WeakSet[Rulebook] = weakref.WeakSet()
-        self.handlers: list[_GateHandler] = []
+        self.handlers: list[_GateHandler] = [ChatGate(self), TextGate(self)]
 
     def __bool__(self) -> bool:
         """Return whether there are budgets or rules to ask."""
@@ -63,7 +63,7 @@ class Gate:
         self._rest_after(budgets)
         self._budgets[budgets] = faults
         self._wake()
-        graph_callbacks().runs.notes_around = True
+        graph_callbacks().runs.note_around()
 
     def clear(self) -> None:
         """Drop all budgets and rules."""
@@ -85,8 +85,7 @@ class Gate:
         """Have LangChain ask those handlers only that have somebody to ask in turn."""
         for each in self.handlers:
             each.listen()
-        callbacks = graph_callbacks()
-        callbacks.has_rules = bool(self.rulebooks)
+        graph_callbacks().note_for_rules(are_there=bool(self.rulebooks))
 
     def pass_or_raise(self, call: PendingModelCall) -> None:
         """
@@ -238,10 +237,10 @@ def _decision(
 ) -> BudgetExceededError | BudgetWait | None:
     """Return what one scope's budgets say to a call. None: it may be made."""
     try:
-        scope = _scope(budgets, run)
-        if scope is None:
+        meter = _meter(budgets, run)
+        if meter is None:
             return None
-        found = budgets.admit(scope, _model(call.about), asking)
+        found = budgets.admit(meter.scope_of(run), _model(call.about), asking)
         if isinstance(found, Reservation):
             run.reservations = (*run.reservations, found)
             return None
@@ -251,18 +250,18 @@ def _decision(
             run.is_free = True
             return None
         if isinstance(found, BudgetExceededError):
-            budgets.note_refused(found, scope)
+            meter.refused(run, found)
     except Exception as exc:  # noqa: BLE001 - a budget that cannot be read stops nobody
         faults.note("budgets.refusal", exc)
         return None
     return found
 
 
-def _scope(budgets: Budgets, run: Run) -> Scope | None:
-    """Return the scope that a call is counted for on *budgets*. None: it is not."""
+def _meter(budgets: Budgets, run: Run) -> Meter | None:
+    """Return the meter that counts a call on *budgets*. None: none does."""
     for observer in run.observers_above():
         if isinstance(observer, Meter) and observer.budgets is budgets:
-            return observer.scope_of(run)
+            return observer
     return None
 
 
@@ -463,7 +462,6 @@ def gate() -> Gate:
     """Return the gate of this process, and have LangChain ask it from now on."""
     graph_callbacks()  # told first: of a call that is not made after all, it reports that
     made = Gate()
-    made.handlers += [ChatGate(made), TextGate(made)]
     for name, handler in zip(("chat", "text"), made.handlers, strict=True):
         hook: ContextVar[Any] = ContextVar(f"mnemoscope_{name}_gate", default=handler)
         register_configure_hook(hook, inheritable=True)

@@ -14,6 +14,7 @@ from msgspec import structs
 from ....memory.budgets.accounting import ModelAccounting
 from ....memory.budgets.budgets import Budgets
 from ....memory.context import Scope, current, nested_feature
+from ....memory.errors import BudgetExceededError
 from ....memory.guard.labels import FAILED_SCOPE, Labels, with_names
 from ....memory.guard.steps.report import no_parent
 from ....telemetry.event.event import Event, Journalled, OperationClass, Status
@@ -187,6 +188,11 @@ class Meter:
                 rulebook.graph_ended(root)
         except Exception as exc:  # noqa: BLE001 - observing fails open
             faults.note("rules.see", exc)
+
+    def refused(self, run: Run, refusal: BudgetExceededError) -> None:
+        """Count a model call that was not made because of *refusal*."""
+        if (accounting := self._accounting or self._seen()) is not None:
+            accounting.refused(self.scope_of(run), refusal)
 
     def _priced(self, run: Run) -> Usage:
         usage = run.usage or usage_of_run(run)

@@ -97,6 +97,14 @@ class Runs:
         # A resumed task has the id it had, which must not lead a claim to the run before.
         self._latest: dict[str, Run] = {}
 
+    def read_places(self, read_host_run: Callable[[], ParentRun | None]) -> None:
+        """Note the host's place in LangSmith as each run begins, from now on."""
+        self.read_host_run = read_host_run
+
+    def note_around(self) -> None:
+        """Note which calls each model call may be part of, from now on: budgets hold calls back."""
+        self.notes_around = True
+
     # -- observers -------------------------------------------------------------------------------
 
     def expect(self, run_id: UUID, observer: RunObserver) -> None:

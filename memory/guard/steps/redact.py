@@ -9,6 +9,7 @@ A write that takes longer is redacted without its caller, where a journal can ke
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
 from functools import partial
@@ -171,9 +172,6 @@ class Redact:
         places: Redactions that may be under way on them at once.
         faults: Where failing redactions are noted.
         clock: Monotonic seconds.
-
-    Attributes:
-        keeper: Keeps a write whose caller has gone until it was redacted. None: nothing does.
     """
 
     def __init__(
@@ -186,7 +184,7 @@ class Redact:
         faults: Faults,
         clock: Callable[[], float],
     ) -> None:
-        self.keeper: LateWriteKeeper | None = None
+        self._keeper: Callable[[], LateWriteKeeper | None] = _nothing
         self._store = store
         self._redactor = redactor
         self._whole = within(redactor.bound)
@@ -194,6 +192,10 @@ class Redact:
         self._places = places
         self._faults = faults
         self._clock = clock
+
+    def keep_late(self, keeper: LateWriteKeeper) -> None:
+        """Have *keeper*, a step, keep writes that are redacted too late. Held weakly."""
+        self._keeper = weakref.ref(keeper)
 
     def faces(self, _method: Method) -> Faces:
         """Return the face before the store: for every method."""
@@ -291,8 +293,8 @@ class Redact:
             wait_until_loaded=self._redactor.redactor.wait_until_loaded,
             clock=self._clock,
         )
-        if self.keeper is not None:
-            work.keep_by(self.keeper, self._redact)
+        if (keeper := self._keeper()) is not None:
+            work.keep_by(keeper, self._redact)
         return work
 
     def _needs_place(self, work: LateRedaction) -> bool:
@@ -345,3 +347,7 @@ def _end_redaction(call: Call) -> None:
     """Lift the bounds of a redaction that failed: the event's labels are made with it."""
     if call.redaction is not None:
         call.redaction.end_call()
+
+
+def _nothing() -> None:
+    """Return no keeper: there is no journal."""

@@ -54,7 +54,7 @@ test: $(STAMP)  ## Run the tests, without the injected faults
 # Our own bounds are pinned: what a test needs besides cannot raise one unseen.
 $(LOWEST): $(UV) pyproject.toml
 	@$(UV) venv --quiet --clear --python "$(OLDEST_PYTHON)" .venv-lowest
-	@.venv-lowest/bin/python tests/shared/bounds.py >.venv-lowest/bounds.txt
+	@.venv-lowest/bin/python -m tests.kit.bounds >.venv-lowest/bounds.txt
 	@$(UV) pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --constraint .venv-lowest/bounds.txt --group test --editable '.[all,postgres]'
 	@touch $@
 
@@ -83,14 +83,14 @@ test-wheel: $(STAMP)  ## Build the wheel, run the tests (but the faults) against
 	@$(PYTHON) -m venv .venv-wheel
 	@.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt "pip>=25.1"
 	@.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls dist/*.whl)[all]" --group test
-	@mkdir -p build/wheel-tests && cp -r pyproject.toml tests examples docs README.md build/wheel-tests/
+	@mkdir -p build/wheel-tests && cp -r pyproject.toml tests benchmarks examples docs README.md build/wheel-tests/
 	@cd build/wheel-tests && ../../.venv-wheel/bin/python -m pytest -n auto -q -m "not fault" $(NOT_OF_THE_WHEEL)
 
 faults: $(STAMP)  ## Inject every fault at full size and print what was expected, what was seen, what it cost
 	@$(PY) -m pytest tests -m fault -n auto --dist loadgroup -q --full-faults --fault-table --fault-page=docs/faults.md $(ARGS)
 
 soak: $(STAMP)  ## Work for two million operations and see whether memory is flat: make soak ARGS="--operations N"
-	@$(PY) tests/faults/soak.py $(ARGS)
+	@$(PY) -m benchmarks.faults.soak $(ARGS)
 
 journal-histories: $(STAMP)  ## Try the journal against 10,000 random histories of stores, processes and disks
 	@JOURNAL_HISTORIES=10000 $(PY) -m pytest -n auto -q -k histories tests/memory/journal/test_journal_model.py $(ARGS)
@@ -106,46 +106,46 @@ lint: $(STAMP)  ## Check style, types (mypy and pyright, strict) and imports
 	@$(PY) tests/typing/check.py
 
 bench: $(STAMP) $(UV)  ## Measure what a guarded call costs
-	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/cost.py $(ARGS)
+	@$(PY) -m benchmarks.cost $(ARGS)
 
 bench-loop: $(STAMP)  ## Measure how long an event loop stands still while documents are written
-	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/event_loop.py $(ARGS)
+	@$(PY) -m benchmarks.event_loop $(ARGS)
 
 bench-start: $(STAMP)  ## Measure how long an import, configure() and --help take: ARGS="--rounds N"
-	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/start.py $(ARGS)
+	@$(PY) -m benchmarks.start $(ARGS)
 
 bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
-	@PYTHONPATH=tests/shared:tests/privacy $(PY) tests/benchmarks/pii.py $(FILE) $(ARGS)
+	@$(PY) -m benchmarks.pii $(FILE) $(ARGS)
 
 bench-privacy: $(STAMP)  ## Score the redactor on our own sets and write docs/privacy_figures.md: ARGS="--half development"
-	@PYTHONPATH=tests/shared:tests/privacy $(PY) tests/benchmarks/privacy_figures.py --page docs/privacy_figures.md $(ARGS)
+	@$(PY) -m benchmarks.privacy_figures --page docs/privacy_figures.md $(ARGS)
 
 bench-recall: $(STAMP)  ## Measure what redaction costs in recall: make bench-recall CONVERSATIONS=FOLDER ARGS="--model none"
-	@$(PY) tests/benchmarks/recall.py $(CONVERSATIONS) $(ARGS)
+	@$(PY) -m benchmarks.recall $(CONVERSATIONS) $(ARGS)
 
 service: $(STAMP)  ## Run a web service on a store that breaks, ten minutes, bare and guarded: ARGS="--seconds N"
-	@$(PY) tests/faults/service.py $(ARGS)
+	@$(PY) -m benchmarks.faults.service $(ARGS)
 
 servers: $(STAMP)  ## Write through gunicorn and uvicorn, seven ways, while the store breaks: ARGS="--writes N"
-	@$(PY) tests/faults/servers.py $(ARGS)
+	@$(PY) -m benchmarks.faults.servers $(ARGS)
 
 phoenix: $(STAMP)  ## Run the demo against Arize Phoenix, check its traces, draw one: make phoenix ARGS="--keep --docs"
 	@test -d .venv-phoenix || { echo "==> building .venv-phoenix (once; a few minutes)"; $(PYTHON) -m venv .venv-phoenix; }
 	@.venv-phoenix/bin/python -m pip install --quiet --disable-pip-version-check "arize-phoenix>=8"
-	@PYTHONPATH=tests/shared $(PY) tests/phoenix/check.py --phoenix .venv-phoenix/bin/phoenix --pictures build/phoenix $(ARGS)
+	@$(PY) -m benchmarks.phoenix.check --phoenix .venv-phoenix/bin/phoenix --pictures build/phoenix $(ARGS)
 
 $(UV):
 	@$(PYTHON) -m venv .venv-uv
 	@.venv-uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 
 compare: $(STAMP) $(UV)  ## Run one agent under openlit, Traceloop, OpenInference, Langfuse and this, and write docs/compare.md
-	@PYTHONPATH=tests/shared $(PY) tests/compare/compare.py --uv $(UV) $(ARGS)
+	@$(PY) -m benchmarks.compare.compare --uv $(UV) $(ARGS)
 
 install-check: $(STAMP) $(UV)  ## Install by pip and uv into empty environments beside others, run each quick start in one
-	@PYTHONPATH=tests/shared $(PY) tests/install/check.py --uv $(UV)
+	@$(PY) -m benchmarks.install.check --uv $(UV)
 
 readme-check: $(STAMP)  ## Follow the README word by word, in a clone and an empty home: ARGS="--tests" runs these too
-	@PYTHONPATH=tests/shared $(PY) tests/install/readme.py $(ARGS)
+	@$(PY) -m benchmarks.install.readme $(ARGS)
 
 docs:  ## Build the documentation as a site, into build/site
 	@test -n "$(PYTHON)" || { echo "the docs need Python 3.11 or newer"; exit 1; }
@@ -164,44 +164,44 @@ dashboard-pictures: $(STAMP)  ## Rehearse the stack and plot what its dashboards
 	@$(PY) docs/dashboard_pictures.py $(ARGS)
 
 journal-kills: $(STAMP)  ## Kill four processes on one write journal a hundred times: ARGS="--rounds N"
-	@PYTHONPATH=tests/shared $(PY) tests/shared/journal_kills.py $(ARGS)
+	@$(PY) -m tests.kit.journal_kills $(ARGS)
 
 relay-kills: $(STAMP)  ## Kill an application, its relay, or both a hundred times, and count what arrives: ARGS="--rounds N"
-	@PYTHONPATH=tests/shared $(PY) tests/shared/relay_kills.py $(ARGS)
+	@$(PY) -m tests.kit.relay_kills $(ARGS)
 
 bench-relay: $(STAMP)  ## Measure what an event costs its caller and the relay, and an exit with everything dead: ARGS="--events N"
-	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/relay.py $(ARGS)
+	@$(PY) -m benchmarks.relay $(ARGS)
 
 sustained: $(STAMP)  ## Offer 20,000 calls a second for a minute, and account for each in each sink: ARGS="--seconds N --rate N"
-	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/sustained.py $(ARGS)
+	@$(PY) -m benchmarks.sustained $(ARGS)
 
 bench-journal: $(STAMP)  ## Measure how fast waiting writes are made again, and what they cost: ARGS="--writes N"
-	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/journal.py $(ARGS)
+	@$(PY) -m benchmarks.journal $(ARGS)
 
 audit-kills: $(STAMP)  ## Kill four writers of the audit trail a hundred times on SQLite and PostgreSQL: ARGS="--rounds N"
-	@PYTHONPATH=tests/shared $(PY) tests/shared/audit_kills.py $(ARGS)
+	@$(PY) -m tests.kit.audit_kills $(ARGS)
 
 bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up, export: ARGS="--rows 10000000 --exported 1000000"
-	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/audit_trail.py $(ARGS)
+	@$(PY) -m benchmarks.audit_trail $(ARGS)
 
 bench-blast-radius: $(STAMP)  ## Measure how long the blast radius of a memory takes to be found: ARGS="--events N"
-	@$(PY) tests/benchmarks/blast_radius.py $(ARGS)
+	@$(PY) -m benchmarks.blast_radius $(ARGS)
 
 bench-verdicts: $(STAMP)  ## Make 10,000 verdicts of all rules again, and have one fact of each changed: ARGS="--verdicts N"
-	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/verdicts.py $(ARGS)
+	@$(PY) -m benchmarks.verdicts $(ARGS)
 
 bench-certificates: $(STAMP)  ## Have certificates of gates verified by operon's verifier, and operon's by ours: ARGS="--certificates N"
 	@test -d .venv-operon || $(PYTHON) -m venv .venv-operon
 	@.venv-operon/bin/pip install --quiet operon-langgraph-gates==0.2.0
-	@$(PY) tests/benchmarks/certificates.py .venv-operon/bin/python $(ARGS)
+	@$(PY) -m benchmarks.certificates .venv-operon/bin/python $(ARGS)
 
 bench-origin: $(STAMP)  ## Measure Origin against published attacks: make bench-origin CONVERSATIONS=FOLDER ARGS="--strings N"
 	@test -d .venv-origin || $(PYTHON) -m venv .venv-origin
 	@.venv-origin/bin/pip install --quiet --no-deps agent-memory-guard==0.3.3 agentdojo==0.1.35 inspect-evals==0.26.0
-	@PYTHONPATH=tests/shared:$$(.venv-origin/bin/python -c "import site; print(site.getsitepackages()[0])") $(PY) tests/benchmarks/origin.py $(if $(CONVERSATIONS),--conversations $(CONVERSATIONS)) $(ARGS)
+	@PYTHONPATH=$$(.venv-origin/bin/python -c "import site; print(site.getsitepackages()[0])") $(PY) -m benchmarks.origin $(if $(CONVERSATIONS),--conversations $(CONVERSATIONS)) $(ARGS)
 
 failing-table: $(STAMP)  ## Write the tables of docs/failing.md from what stores do when they raise
-	@MEM0_TELEMETRY=False PYTHONPATH=tests/shared $(PY) tests/shared/failing_table.py
+	@MEM0_TELEMETRY=False $(PY) -m tests.kit.failing_table
 
 architecture-picture: $(STAMP)  ## Draw the picture of docs/architecture.md anew
 	@$(PY) docs/architecture_picture.py
@@ -219,10 +219,10 @@ rule-mutants: $(STAMP)  ## Tell every story of the alerts, and see that one tell
 	@RULE_MUTANTS=all $(PY) -m pytest -n auto -q tests/grafana/test_alerts.py tests/grafana/test_rule_mutations.py $(ARGS)
 
 redaction-growth: $(STAMP)  ## Count the work for each detector in each shape of text, up to 64 kB: ARGS="-k chat"
-	@ALL_SHAPES=1 PYTHONPATH=tests/shared $(PY) -m pytest -n auto -q tests/memory/privacy/test_linear.py $(ARGS)
+	@ALL_SHAPES=1 $(PY) -m pytest -n auto -q tests/memory/privacy/test_linear.py $(ARGS)
 
 audit-sweep: $(STAMP)  ## Change every byte of an audit log and of an export, and see that it is found
-	@$(PY) tests/audit/verification/sweep.py $(ARGS)
+	@$(PY) -m benchmarks.audit_sweep $(ARGS)
 
 clean:  ## Remove what was built
 	rm -rf $(VENV) .venv-lowest .venv-newest .venv-wheel .venv-peers .venv-docs .venv-phoenix .venv-uv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

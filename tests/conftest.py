@@ -17,15 +17,14 @@ from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.event.trace import TraceRef
 
 pytest_plugins = [
-    "patience",
-    "receivers",
-    "back_ends",
-    "fault_report",
-    "postgres",
-    "crash_report",
-    "work_units",
+    "tests.kit.patience",
+    "tests.kit.receivers",
+    "tests.kit.back_ends",
+    "tests.kit.fault_report",
+    "tests.kit.postgres",
+    "tests.kit.crash_report",
+    "tests.kit.work_units",
 ]
-"""Modules of tests/shared, which pyproject.toml puts on the path."""
 
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 - what is made in it is pytest's, with a number of its own
 """Databases wait for each of their writes to be on disk, which here takes no time."""

@@ -17,10 +17,10 @@ from pathlib import Path
 import architecture_picture
 import pytest
 from langgraph.store.memory import InMemoryStore
-from printed_pages import blocks_of
 
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory import Mnemoscope, Origin, Role, Roles, Settings, load_settings
+from tests.kit.printed_pages import blocks_of
 
 ROOT = Path(__file__).parents[1]
 LISTED = [

@@ -15,13 +15,13 @@ from typing import Any
 
 import click
 import pytest
-from desk import Desk, Read
 from packaging.requirements import Requirement
-from patience import UNHURRIED
-from printed_pages import Block, blocks_of, hidden_in, installs_of, sections_of
 from typer.main import get_command
 
 from mnemoscope.adapters.cli.root import app
+from tests.kit.desk import Desk, Read
+from tests.kit.patience import UNHURRIED
+from tests.kit.printed_pages import Block, blocks_of, hidden_in, installs_of, sections_of
 
 ROOT = Path(__file__).parents[1]
 PAGES = {

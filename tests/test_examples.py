@@ -4,7 +4,8 @@ import ast
 from pathlib import Path
 
 import pytest
-from own_process import run_python
+
+from tests.kit.own_process import run_python
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 

@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from patience import GIVE_UP_S
+
+from tests.kit.patience import GIVE_UP_S
 
 PACKAGES = ("memory", "telemetry", "adapters", "audit", "demo", "hybrid_search")
 CODE = """

@@ -11,7 +11,8 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from patience import GIVE_UP_S
+
+from tests.kit.patience import GIVE_UP_S
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("memory", "telemetry", "adapters", "audit")

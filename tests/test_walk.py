@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from mem0 import Memory
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import Mnemoscope, context, load_settings
+from tests.kit.patience import GIVE_UP_S
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text()

@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from any_id import async_postgres_pool_at, postgres_pool_at
-from bench import Bench, journalling
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.journal.journal import Journal
@@ -23,6 +20,9 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import Event
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.bench import Bench, journalling
+from tests.kit.customer_records import async_postgres_pool_at, postgres_pool_at
+from tests.kit.patience import GIVE_UP_S
 
 # mem0 reads both as it is imported, and makes the folder.
 os.environ["MEM0_TELEMETRY"] = "False"

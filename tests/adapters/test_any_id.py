@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from any_id import (
+from langgraph.store.base import PutOp
+
+from mnemoscope.adapters.langgraph.store.subject_data import StoreSubjectData
+from mnemoscope.memory.subject_data.records import DataSubject, UncertainOwnerError
+from mnemoscope.memory.subject_data.runner import SubjectDataRunner
+from tests.kit.customer_records import (
     IDS,
     postgres_pool_at,
     put_item,
@@ -12,7 +17,7 @@ from any_id import (
     put_thread,
     rows_in,
 )
-from every_store import (
+from tests.kit.every_store import (
     async_mem0,
     async_postgres_saver,
     async_postgres_store,
@@ -28,12 +33,7 @@ from every_store import (
     sqlite_saver,
     sqlite_store,
 )
-from langgraph.store.base import PutOp
-from remains import found_in
-
-from mnemoscope.adapters.langgraph.store.subject_data import StoreSubjectData
-from mnemoscope.memory.subject_data.records import DataSubject, UncertainOwnerError
-from mnemoscope.memory.subject_data.runner import SubjectDataRunner
+from tests.kit.remains import found_in
 
 NEIGHBOURS = (
     *("customer-ada2", "customer-", "xcustomer-ada", "ada@mail.example.comx", "421", "4", "áda"),

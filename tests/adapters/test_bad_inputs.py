@@ -22,15 +22,12 @@ from typing import Any
 
 import httpx
 import pytest
-from adapter_cases import Memories
-from bench import patient_policy
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from mem0 import Memory
-from patience import GIVE_UP_S
 from pydantic import ValidationError
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
@@ -39,6 +36,9 @@ from mnemoscope.memory.limits.breaker import BreakerState
 from mnemoscope.memory.limits.policy import BreakerPolicy
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.adapter_cases import Memories
+from tests.kit.bench import patient_policy
+from tests.kit.patience import GIVE_UP_S
 
 IN_A_ROW = BreakerPolicy().minimum_calls + 1
 OTHERS = 2

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from adapter_cases import hosted_account
-from call_shapes import CELLS, KINDS, SHAPES, TENANCIES, WAYS, breaches, methods_of
 from mem0 import AsyncMemoryClient
-from patience import UNHURRIED
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as checkpoint
 from mnemoscope.adapters.langgraph.store import adapter as store
 from mnemoscope.adapters.mem0.hosted_methods import HOSTED_METHODS
 from mnemoscope.adapters.mem0.methods import METHODS as MEM0
 from mnemoscope.adapters.qdrant.methods import METHODS as QDRANT
+from tests.kit.adapter_cases import hosted_account
+from tests.kit.call_shapes import CELLS, KINDS, SHAPES, TENANCIES, WAYS, breaches, methods_of
+from tests.kit.patience import UNHURRIED
 
 TABLES = {"mem0": MEM0, "mem0-hosted": HOSTED_METHODS, "qdrant": QDRANT,
           "store": store.METHODS, "checkpoint": checkpoint.METHODS}  # fmt: skip

@@ -7,15 +7,15 @@ import threading
 from collections import Counter
 
 import pytest
-from bench import wrapping
 from langgraph.store.sqlite.aio import AsyncSqliteStore
-from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.langgraph.store import adapter as langgraph
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.memory.limits.policy import CLASSES, Policy
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.bench import wrapping
+from tests.kit.patience import GIVE_UP_S
 
 PATIENT = Policy(deadlines_s=dict.fromkeys(CLASSES, 100.0))
 """Whether all are answered is tested, not how fast this machine is."""

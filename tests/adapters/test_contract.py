@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from adapter_cases import CASES, hosted_account
 from mem0 import AsyncMemoryClient
 
 from mnemoscope.memory.testing import check_adapter
+from tests.kit.adapter_cases import CASES, hosted_account
 
 
 @pytest.mark.filterwarnings("ignore:`recreate_collection` method is deprecated")

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapter_cases import Memories
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.sqlite import SqliteStore
 from mem0 import AsyncMemory, Memory
-from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.memory.testing.capture import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.adapter_cases import Memories
+from tests.kit.patience import GIVE_UP_S
 
 HERE, NAMESPACE = {"user_id": "c-42"}, ("memories", "c-42")
 THREAD = {"configurable": {"thread_id": "t-1", "checkpoint_ns": ""}}

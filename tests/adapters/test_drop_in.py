@@ -12,12 +12,10 @@ from typing import Any
 from unittest.mock import AsyncMock, Mock
 
 import pytest
-from bench import wrapping
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
 from mem0 import Memory
-from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as checkpoint
@@ -29,6 +27,8 @@ from mnemoscope.memory.context import context
 from mnemoscope.memory.errors import DeadlineExceededError, ScopeError
 from mnemoscope.memory.limits.policy import Policy
 from mnemoscope.telemetry.event.event import OperationClass, Status
+from tests.kit.bench import wrapping
+from tests.kit.patience import GIVE_UP_S
 
 PERSONAL = "ada@example.com"
 HERE = ("memories", "c-42")

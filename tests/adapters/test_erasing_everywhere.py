@@ -14,7 +14,23 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from any_id import (
+from langgraph.graph import START, StateGraph
+from qdrant_client import models
+
+from mnemoscope.adapters.customer_requests.erase import erase
+from mnemoscope.adapters.customer_requests.requested_person import person_in_scope, unknown_person
+from mnemoscope.adapters.toolkit.sync_async import loop_of
+from mnemoscope.audit import UnknownSubjectError
+from mnemoscope.audit.database.errors import AuditError
+from mnemoscope.audit.erasure import residue_scan
+from mnemoscope.audit.store.customers import Customers
+from mnemoscope.audit.store.person_lookup import CustomerQuery
+from mnemoscope.memory.context import context
+from mnemoscope.memory.scope import Mnemoscope
+from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory.subject_data.customer_data import ScopedCustomerData
+from mnemoscope.memory.subject_data.records import NotErasedError
+from tests.kit.customer_records import (
     IDS,
     async_postgres_pool_at,
     postgres_pool_at,
@@ -25,7 +41,7 @@ from any_id import (
     rows_in,
     run_for,
 )
-from every_store import (
+from tests.kit.every_store import (
     async_mem0,
     async_postgres_saver,
     async_postgres_store,
@@ -41,23 +57,7 @@ from every_store import (
     sqlite_saver,
     sqlite_store,
 )
-from langgraph.graph import START, StateGraph
-from qdrant_client import models
-from remains import found_in
-
-from mnemoscope.adapters.customer_requests.erase import erase
-from mnemoscope.adapters.customer_requests.requested_person import person_in_scope, unknown_person
-from mnemoscope.adapters.toolkit.sync_async import loop_of
-from mnemoscope.audit import UnknownSubjectError
-from mnemoscope.audit.database.errors import AuditError
-from mnemoscope.audit.erasure import residue_scan
-from mnemoscope.audit.store.customers import Customers
-from mnemoscope.audit.store.person_lookup import CustomerQuery
-from mnemoscope.memory.context import context
-from mnemoscope.memory.scope import Mnemoscope
-from mnemoscope.memory.settings import load_settings
-from mnemoscope.memory.subject_data.customer_data import ScopedCustomerData
-from mnemoscope.memory.subject_data.records import NotErasedError
+from tests.kit.remains import found_in
 
 pytestmark = pytest.mark.xdist_group("postgres")
 

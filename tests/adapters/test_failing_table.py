@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from failing_table import EXCEPTIONS, PAGE, SIGNALS, SUBJECTS, Cell, all_cells, with_tables
+
+from tests.kit.failing_table import (
+    EXCEPTIONS,
+    PAGE,
+    SIGNALS,
+    SUBJECTS,
+    Cell,
+    all_cells,
+    with_tables,
+)
 
 # One process makes the table, not each of them.
 pytestmark = pytest.mark.xdist_group("failing table")

@@ -20,7 +20,6 @@ import aiosqlite
 import grpc
 import httpx
 import pytest
-from adapter_cases import Memories, hosted_account
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
@@ -30,7 +29,6 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from mem0 import AsyncMemory, AsyncMemoryClient, Memory, MemoryClient
-from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.langgraph.failures import SAVER_MISTAKES, STORE_MISTAKES
@@ -39,6 +37,8 @@ from mnemoscope.adapters.qdrant.failures import MISTAKES as QDRANT_MISTAKES
 from mnemoscope.memory.api import CallerMistake
 from mnemoscope.memory.testing.capture import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.adapter_cases import Memories, hosted_account
+from tests.kit.patience import GIVE_UP_S
 
 HERE, ID = {"user_id": "c-42"}, "11111111-2222-3333-4444-555555555555"
 NAMESPACE, THREAD = ("memories", "c-42"), {"configurable": {"thread_id": "t-1"}}

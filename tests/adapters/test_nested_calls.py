@@ -20,18 +20,18 @@ from functools import partial
 from typing import Any
 
 import pytest
-from adapter_cases import Embedder
 from langchain_core.embeddings import Embeddings
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.store.memory import InMemoryStore
 from mem0 import AsyncMemory, Memory
-from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.memory import Mnemoscope, RefusedError, Role, Roles, context
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.adapter_cases import Embedder
+from tests.kit.patience import GIVE_UP_S
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
 

@@ -6,13 +6,13 @@ import inspect
 from typing import Any
 
 import pytest
-from adapter_cases import CASES, hosted_account
 from langgraph.store.memory import InMemoryStore
 from mem0 import AsyncMemoryClient
 
 from mnemoscope.memory import Mnemoscope, ScopeError, context, load_settings
 from mnemoscope.memory.guard.steps.audit_gate import AwaitAudit
 from mnemoscope.memory.testing import AdapterCase, scope_for_tests
+from tests.kit.adapter_cases import CASES, hosted_account
 
 pytestmark = pytest.mark.filterwarnings("ignore:`recreate_collection` method is deprecated")
 

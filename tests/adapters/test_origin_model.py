@@ -11,12 +11,12 @@ from langchain_core.language_models import FakeListChatModel
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 from mem0.utils import spacy_models
-from origin_tools import ask_person, browse, crm_read
 from qdrant_client import QdrantClient, models
 
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.demo import embedded_memory
 from mnemoscope.memory import Mnemoscope, Origin, Trust, context, load_settings
+from tests.kit.origin_tools import ask_person, browse, crm_read
 
 TOOLS = {"crm_read": Trust.INTERNAL_TOOL, "ask_person": Trust.PERSON}
 DEMANDS = {"payments": Trust.INTERNAL_TOOL, "chat": Trust.OTHER_AGENT}

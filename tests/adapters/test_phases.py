@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
-from adapter_cases import DIMS, Memories
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import GetOp, SearchOp
@@ -20,6 +19,7 @@ from qdrant_client import AsyncQdrantClient, QdrantClient, models
 from mnemoscope.memory import Phase, Phases, RefusedError, context
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.adapter_cases import DIMS, Memories
 
 FILTERS = {"user_id": "c-42"}
 VECTOR = [0.5] * DIMS

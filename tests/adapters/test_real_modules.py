@@ -11,10 +11,10 @@ from types import FunctionType, ModuleType
 from unittest.mock import patch
 
 import pytest
-from adapter_cases import CASES, hosted_account
 from mem0 import AsyncMemoryClient
 
 from mnemoscope.memory.testing.adapter_trial import trial
+from tests.kit.adapter_cases import CASES, hosted_account
 
 LIBRARIES = ("mem0", "qdrant_client", "langgraph", "asyncio", "httpx", "concurrent")
 _IMPORT = re.compile(r"^import ([\w.]+)(?: as (\w+))?$", re.MULTILINE)

@@ -11,10 +11,10 @@ import httpx
 import pytest
 import requests
 from mem0 import AsyncMemoryClient, MemoryClient
-from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient
 
 from mnemoscope.memory.guard.retry_after import retry_after_s
+from tests.kit.patience import GIVE_UP_S
 
 IN_A_MINUTE = "Tue, 14 Nov 2023 22:14:20 GMT"
 

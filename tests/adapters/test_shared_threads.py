@@ -6,11 +6,8 @@ import json
 from zipfile import ZipFile
 
 import pytest
-from any_id import run_for
-from every_store import async_sqlite_saver, memory_saver, postgres_saver, sqlite_saver
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import START, StateGraph
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.customer_requests.erase import erase, leave_receipt
 from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
@@ -20,6 +17,9 @@ from mnemoscope.audit.store.person_lookup import CustomerQuery
 from mnemoscope.memory.context import context
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import load_settings
+from tests.kit.customer_records import run_for
+from tests.kit.every_store import async_sqlite_saver, memory_saver, postgres_saver, sqlite_saver
+from tests.kit.patience import GIVE_UP_S
 
 ADA, BOB = "customer-ada", "customer-bob"
 WORDS = {ADA: "nougat", BOB: "marzipan"}

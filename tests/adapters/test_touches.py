@@ -5,7 +5,6 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from adapter_cases import CASES
 from langgraph.store.base import GetOp, PutOp
 from mem0 import Memory, MemoryClient
 from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions
@@ -20,6 +19,7 @@ from mnemoscope.adapters.qdrant.journal import writes as point_writes
 from mnemoscope.adapters.qdrant.methods import METHODS as QDRANT_METHODS
 from mnemoscope.memory.journal.touches import UNTOLD, Touches
 from mnemoscope.telemetry.event.event import OperationClass
+from tests.kit.adapter_cases import CASES
 
 ITEMS = item_writes(object(), store.METHODS)
 POINTS = point_writes(QdrantClient, QDRANT_METHODS)

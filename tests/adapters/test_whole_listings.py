@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from adapter_cases import CASES, CUSTOMER, hosted_account
 from langgraph.store.base import PutOp
 from mem0 import AsyncMemoryClient
 from pydantic import BaseModel
@@ -25,6 +24,7 @@ from mnemoscope.memory.subject_data.records import DataSubject
 from mnemoscope.memory.testing import breaking
 from mnemoscope.memory.testing.adapter_trial import trial
 from mnemoscope.memory.testing.two_customers import records_of
+from tests.kit.adapter_cases import CASES, CUSTOMER, hosted_account
 
 HIDES = re.compile(r"expired|archived?|deleted|hidden|latest|inactive|visible|ttl")
 """In the names of options by which an API leaves something out, or changes how long it stays."""

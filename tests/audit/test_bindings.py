@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from contextlib import closing
 
-import database_attacks
 import pytest
 
 from mnemoscope.audit.bundle.source import source
@@ -21,6 +20,7 @@ from mnemoscope.audit.queries.blast_radius import blast_radius
 from mnemoscope.audit.queries.memory_model import remembered_at
 from mnemoscope.telemetry.event.event import VERDICT, OperationClass, Redacted
 from mnemoscope.telemetry.event.verdict_event import Outcome, Point, VerdictEvent
+from tests.kit import database_attacks
 
 LATE_US = 1_900_000_000_000_000
 WHO_IS_WHO = ("audit_subject", "audit_key", "audit_erasure", "audit_log")

@@ -9,7 +9,6 @@ import threading
 from contextlib import closing
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.database.opening import path_of
@@ -18,6 +17,7 @@ from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
 from mnemoscope.telemetry.event.usage import Usage
+from tests.kit.patience import GIVE_UP_S
 
 ADA = "ada@example.com"
 BOB = "bob@example.com"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from patience import until
 
 from mnemoscope.adapters.cli.scope import open_trail
 from mnemoscope.audit.bundle.source import evidence_of
@@ -15,6 +14,7 @@ from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.queue.writer import QueueWriter
+from tests.kit.patience import until
 
 
 def spooled(log, folder, events):

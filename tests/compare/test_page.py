@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from compare_page import COLUMNS, page_of
+
+from tests.kit.compare_page import COLUMNS, page_of
 
 ROOT = Path(__file__).parents[2]
-SEEN = json.loads((Path(__file__).parent / "seen.json").read_text("utf-8"))
+SEEN = json.loads((ROOT / "benchmarks/compare/seen.json").read_text("utf-8"))
 SPANS = {
     "mem0 search": {"search_memory mem0", "memory search"},
     "Qdrant query": {"qdrant.query_points", "QUERY memories", "search_memory qdrant"},

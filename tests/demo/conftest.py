@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import GIVE_UP_S
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
 from mnemoscope.demo import DemoOptions, run_demo
+from tests.kit.patience import GIVE_UP_S
 
 SHORT = {
     "speaker_a": "Ada Novak",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from own_process import run_python
+from tests.kit.own_process import run_python
 
 PROGRAM = """
 from pathlib import Path

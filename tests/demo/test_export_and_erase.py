@@ -6,7 +6,8 @@ import json
 import zipfile
 
 import pytest
-from remains import found_in
+
+from tests.kit.remains import found_in
 
 # qdrant-client's local mode opens a database to ask its version, and leaves it.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")

@@ -6,9 +6,9 @@ import sqlite3
 import threading
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.demo.faults import BREAKABLE, FLAP_CALLS, FaultMode, StoreFault
+from tests.kit.patience import GIVE_UP_S
 
 
 class Client:

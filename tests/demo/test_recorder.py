@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.demo.environment import environment, variables
 from mnemoscope.demo.recorder import CollectorServer
@@ -14,6 +13,7 @@ from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink
 from mnemoscope.telemetry.otlp.sink import OtlpSink
+from tests.kit.patience import GIVE_UP_S
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import GIVE_UP_S, until
 
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.delivery.lane_stats import LaneStats
+from tests.kit.patience import GIVE_UP_S, until
 
 KEY = "bW5lbW9zY29wZSB0ZXN0cyBvbmx5"
 ALL = "otlp,prometheus,logs,langsmith,audit"

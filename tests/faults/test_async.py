@@ -14,13 +14,13 @@ from contextlib import closing
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
-from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, models
 
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory import context
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.patience import GIVE_UP_S
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from patience import GIVE_UP_S
+
+from tests.kit.patience import GIVE_UP_S
 
 HELD_LOCKS = """
 import gc, types

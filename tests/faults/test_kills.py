@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from journal_kills import Store, Tally, look, run
+
+from tests.kit.journal_kills import Store, Tally, look, run
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 

@@ -11,12 +11,12 @@ from textwrap import dedent
 
 import pytest
 from langgraph.store.memory import InMemoryStore
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import Mnemoscope
 from mnemoscope.memory import default_scope as configuring
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink
+from tests.kit.patience import GIVE_UP_S
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGCHLD", "SIGALRM", "SIGPIPE")
 

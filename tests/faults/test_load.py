@@ -16,7 +16,6 @@ from urllib.request import urlopen
 
 import pytest
 from langgraph.store.memory import InMemoryStore
-from patience import GIVE_UP_S
 from prometheus_client import CollectorRegistry, generate_latest
 
 from mnemoscope.memory.testing import CapturingSink
@@ -25,7 +24,9 @@ from mnemoscope.telemetry.delivery.lane import Lane
 from mnemoscope.telemetry.event.event import Redacted
 from mnemoscope.telemetry.logs.sink import LogSink
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
+from tests.kit.patience import GIVE_UP_S
 
+ROOT = Path(__file__).parents[2]
 MIB = 1024 * 1024
 
 
@@ -306,13 +307,15 @@ def test_soak(full, seen):
     done = subprocess.run(
         [
             sys.executable,
-            str(Path(__file__).with_name("soak.py")),
+            "-m",
+            "benchmarks.faults.soak",
             "--json",
             "--operations",
             # The queue of the dead collector is full after some 7,000 events, and grows no more;
             # what is remembered of customers and texts, after some 30,000.
             "200000" if full else "90000",
         ],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from back_ends import BROKEN_BACK_ENDS
-from patience import GIVE_UP_S
-from receivers import speak_tls, write_certificate
+
+from tests.kit.back_ends import BROKEN_BACK_ENDS
+from tests.kit.patience import GIVE_UP_S
+from tests.kit.receivers import speak_tls, write_certificate
 
 HTTP = "http/protobuf"
 

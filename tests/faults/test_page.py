@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from fault_report import WAITING
+from tests.kit.fault_report import WAITING
 
 ROOT = Path(__file__).parents[2]
 

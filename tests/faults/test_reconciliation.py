@@ -10,10 +10,10 @@ import warnings
 from collections import Counter
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
+from tests.kit.patience import GIVE_UP_S
 
 # mem0 reads both as it is imported, and makes the folder.
 os.environ["MEM0_TELEMETRY"] = "False"

@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import context, observe
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.patience import GIVE_UP_S
 
 
 class Relay:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from relay_kills import VICTIMS, run
+
+from tests.kit.relay_kills import VICTIMS, run
 
 pytestmark = pytest.mark.forks_often
 

@@ -9,14 +9,14 @@ from textwrap import dedent
 
 import orjson
 import pytest
-from back_ends import FaultProxy
-from own_process import run_python
-from patience import until
-from relay_kills import BackEnds, back_ends, recorded
 
 from mnemoscope.memory.build import build_relay
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.queue.folder import files_in
+from tests.kit.back_ends import FaultProxy
+from tests.kit.own_process import run_python
+from tests.kit.patience import until
+from tests.kit.relay_kills import BackEnds, back_ends, recorded
 
 CALLS = 100
 SINKS = ("audit", "logs", "otlp", "langsmith")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
+
 SERVERS = (
     *("gunicorn", "gunicorn --preload", "gunicorn, loaded anew", "gunicorn, threads"),
     *("gunicorn, gevent", "uvicorn", "uvicorn, two workers"),
@@ -21,10 +23,16 @@ SERVERS = (
 @pytest.mark.parametrize("name", SERVERS)
 def test_what_was_answered_is_there(name, full, seen):
     """In the store, in the audit trail and in the log, however it is served."""
-    program = str(Path(__file__).with_name("servers.py"))
     writes = "400" if full else "24"
     done = subprocess.run(
-        [*(sys.executable, program, "--json"), "--server", name, "--writes", writes],
+        [
+            *(sys.executable, "-m", "benchmarks.faults.servers", "--json"),
+            "--server",
+            name,
+            "--writes",
+            writes,
+        ],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from patience import GIVE_UP_S
+
+from tests.kit.patience import GIVE_UP_S
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.fault(
@@ -20,14 +23,14 @@ from patience import GIVE_UP_S
 def test_service(full, seen):
     """Exceptions, corrupt answers and hangs below the guard: none of them is answered with 500."""
     deadlines = {f"MNEMOSCOPE_DEADLINE_{each}_S": "1" for each in ("RECALL", "REMEMBER", "FORGET")}
-    program = str(Path(__file__).with_name("service.py"))
     seconds, others_s, clients = ("60", "6", "50") if full else ("8", "1", "10")
     done = subprocess.run(
         [
-            *(sys.executable, program, "--json", "--concurrent", clients),
+            *(sys.executable, "-m", "benchmarks.faults.service", "--json", "--concurrent", clients),
             *("--seconds", seconds, "--others-seconds", others_s, "--hang-seconds", "2"),
         ],
         env={**os.environ, **deadlines},
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=GIVE_UP_S,

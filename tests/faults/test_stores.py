@@ -15,12 +15,12 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.base import BaseStore, GetOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
-from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.event.event import OperationClass, Status
+from tests.kit.patience import GIVE_UP_S
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from functools import partial
 from itertools import cycle
 
 import pytest
-from patience import GIVE_UP_S
 from prometheus_client import CollectorRegistry
 
 from mnemoscope.alerting.objectives_file import read_objectives
@@ -24,6 +23,7 @@ from mnemoscope.alerting.yaml_text import yaml_text
 from mnemoscope.memory import Mnemoscope, load_settings
 from mnemoscope.telemetry.event.event import OperationClass
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
+from tests.kit.patience import GIVE_UP_S
 
 pytest.importorskip("yaml", reason="extra rules")
 

@@ -20,7 +20,8 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from patience import GIVE_UP_S
+
+from tests.kit.patience import GIVE_UP_S
 
 GRAFANA = Path(__file__).parents[2] / "grafana"
 PROGRAMS = ("prometheus", "prometheus-alertmanager", "promtool")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from alert_stories import IS_WHOLE, LONG, STORIES, in_file, tell
-from rule_mutations import mutants, needed
+
+from tests.kit.alert_stories import IS_WHOLE, LONG, STORIES, in_file, tell
+from tests.kit.rule_mutations import mutants, needed
 
 pytest.importorskip("yaml", reason="dependency group grafana")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from empty_environments import ROOT
 from setuptools import Distribution
+
+from tests.kit.empty_environments import ROOT
 
 
 def test_every_file_of_a_package_travels_in_the_wheel():

@@ -6,9 +6,10 @@ import re
 import tomllib
 
 import pytest
-from bounds import pins
-from empty_environments import ROOT
-from printed_pages import blocks_of, hidden_in, sections_of
+
+from tests.kit.bounds import pins
+from tests.kit.empty_environments import ROOT
+from tests.kit.printed_pages import blocks_of, hidden_in, sections_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SECTIONS = sections_of((ROOT / "docs/quickstarts.md").read_text(encoding="utf-8"))

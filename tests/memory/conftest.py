@@ -10,8 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from bench import Bench, bench_of
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation, Summary
@@ -22,6 +20,8 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import Event, OperationClass
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.bench import Bench, bench_of
+from tests.kit.patience import GIVE_UP_S
 
 NEUTRAL: list[Any] = []
 

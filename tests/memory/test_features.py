@@ -9,8 +9,9 @@ import sys
 from textwrap import dedent
 
 import pytest
-from own_process import run_code
-from patience import GIVE_UP_S, UNHURRIED
+
+from tests.kit.own_process import run_code
+from tests.kit.patience import GIVE_UP_S, UNHURRIED
 
 PACKAGE = '''
 """Curated memory: what was not written by a curator is labelled, and left out of answers."""

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import pytest
 from langgraph.store.memory import InMemoryStore
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.customer_requests.erase import erase, leave_receipt
 from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
@@ -15,6 +14,7 @@ from mnemoscope.adapters.customer_requests.requested_person import person_in_sco
 from mnemoscope.audit.store.person_lookup import CustomerQuery
 from mnemoscope.memory import Mnemoscope, context
 from mnemoscope.memory.settings import load_settings
+from tests.kit.patience import GIVE_UP_S
 
 
 @contextmanager

@@ -7,9 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from own_process import run_code
-from patience import GIVE_UP_S, UNHURRIED
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.kit.own_process import run_code
+from tests.kit.patience import GIVE_UP_S, UNHURRIED
 
 APPLICATION = """
 import sys, threading, time

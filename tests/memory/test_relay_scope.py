@@ -9,8 +9,6 @@ from functools import partial
 
 import orjson
 import pytest
-from children import exit_code_of_child
-from patience import GIVE_UP_S
 from prometheus_client import REGISTRY
 
 from mnemoscope.audit.record.writer_events import ABOUT_WRITERS, HEARTBEAT, STARTED, STOPPED
@@ -25,6 +23,8 @@ from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.queue import writer
 from mnemoscope.telemetry.queue.event_file import EventFile
 from mnemoscope.telemetry.queue.folder import files_in
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import GIVE_UP_S
 
 
 @pytest.fixture

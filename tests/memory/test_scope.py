@@ -10,7 +10,6 @@ import threading
 from textwrap import dedent
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import (
     ConfigurationError,
@@ -28,6 +27,7 @@ from mnemoscope.memory.settings import Settings, load_settings
 from mnemoscope.memory.testing import CapturingSink, scope_for_tests
 from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.process.exit_deadline import EXIT_DEADLINE_S
+from tests.kit.patience import GIVE_UP_S
 
 KEY = "00112233445566778899aabbccddeeff"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from trace_trees import drawn, faults_of, traces_of
+
+from tests.kit.trace_trees import drawn, faults_of, traces_of
 
 PARTS = [
     ("run", None, "invoke_agent concierge", "AGENT", {}),

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from canaries import SUBJECT, Case, Opaque, key, leaks, places, text
-from patience import GIVE_UP_S, UNHURRIED
+
+from tests.kit.canaries import SUBJECT, Case, Opaque, key, leaks, places, text
+from tests.kit.patience import GIVE_UP_S, UNHURRIED
 
 # mem0 reads both as it is imported, and makes the folder.
 os.environ["MEM0_TELEMETRY"] = "False"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from canaries import email, key, text, value
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.hybrid_search.encoders import Bm25
 from mnemoscope.hybrid_search.index import AsyncHybridIndex, Document, HybridIndex
+from tests.kit.canaries import email, key, text, value
 
 COLOURS = [(QdrantClient, HybridIndex), (AsyncQdrantClient, AsyncHybridIndex)]
 NOTES = key("collection")

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from canaries import Case, email, key, text, unplanted, value
 from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -28,6 +27,7 @@ from langgraph.types import Interrupt, Send
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.langgraph.store import adapter as langgraph_store
+from tests.kit.canaries import Case, email, key, text, unplanted, value
 
 COLOURS = ["sync", "async"]
 WHERE = ("memories", key("label").partition("@")[0])

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from canaries import SPEAKERS, Case, email, key, said, text, unplanted, value
 from mem0 import AsyncMemory, Memory
 from mem0.configs.llms.base import BaseLlmConfig
 from mem0.embeddings.base import EmbeddingBase
@@ -23,6 +22,7 @@ from mem0.utils.factory import EmbedderFactory, LlmFactory
 from qdrant_client import QdrantClient
 
 from mnemoscope.adapters.mem0.methods import METHODS as MEMORY
+from tests.kit.canaries import SPEAKERS, Case, email, key, said, text, unplanted, value
 
 DIMS = 16
 KINDS = [Memory, AsyncMemory]

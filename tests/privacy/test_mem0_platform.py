@@ -8,13 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
-from canaries import SPEAKERS, Case, email, key, said, text, unplanted, value
-from hosted_service import documented
 from mem0 import AsyncMemoryClient, MemoryClient
 from mem0.client.project import AsyncProject, Project
 from mem0.client.types import AddMemoryOptions, SearchMemoryOptions, UpdateMemoryOptions
 
 from mnemoscope.adapters.mem0.hosted_methods import HOSTED_METHODS, PROJECT_METHODS
+from tests.kit.canaries import SPEAKERS, Case, email, key, said, text, unplanted, value
+from tests.kit.hosted_service import documented
 
 KINDS = [MemoryClient, AsyncMemoryClient]
 ACCOUNT = {"user_email": None, "org_id": "o-1", "project_id": "p-1"}

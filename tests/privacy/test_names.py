@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from canaries import CANARIES, SUBJECT, key, leaks
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -20,6 +19,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException
 
 from mnemoscope.memory import feature
 from mnemoscope.memory.guard.call import error_name
+from tests.kit.canaries import CANARIES, SUBJECT, key, leaks
 
 NAMES = {
     "address": key,

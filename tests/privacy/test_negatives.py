@@ -6,11 +6,12 @@ from itertools import chain
 from random import Random
 
 import pytest
-from corpora.document import Half
-from corpora.negatives import documents
-from corpora.negatives.random_values import random_values
-from corpora.negatives.templates import Template, read_templates, read_words
-from corpora.negatives.values import MAKERS, Values
+
+from tests.privacy.corpora.document import Half
+from tests.privacy.corpora.negatives import documents
+from tests.privacy.corpora.negatives.random_values import random_values
+from tests.privacy.corpora.negatives.templates import Template, read_templates, read_words
+from tests.privacy.corpora.negatives.values import MAKERS, Values
 
 GENRES = {"chats", "code", "docs", "json", "logs", "lookalikes", "numbers", "prose"}
 LANGUAGES = {"ar", "de", "en", "es", "fr", "it", "ja", "nl", "pl", "pt", "ru", "zh"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from canaries import Opaque, leaks, text, value
+
+from tests.kit.canaries import Opaque, leaks, text, value
 
 
 class RefusedError(Exception):

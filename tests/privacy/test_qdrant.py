@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
-from canaries import Case, email, key, text, unplanted, value
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 from qdrant_client.conversions.conversion import RestToGrpc
 
 from mnemoscope.adapters.qdrant.methods import METHODS
+from tests.kit.canaries import Case, email, key, text, unplanted, value
 
 COLOURS = [QdrantClient, AsyncQdrantClient]
 NOTES = key("collection")

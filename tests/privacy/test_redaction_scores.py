@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import redaction_floors
-from corpora.document import Document, Span
-from redaction_scores import Found, Score, tokens_in
+
+from tests.kit import redaction_floors
+from tests.kit.redaction_scores import Found, Score, tokens_in
+from tests.privacy.corpora.document import Document, Span
 
 ROOT = Path(__file__).parents[2]
 TEXT = "Rosalind Quimby wrote from Oslo to Thaddeus Vole."
@@ -147,9 +148,8 @@ def test_a_floor_is_lower_where_less_is_asked(new, is_lower):
 
 def test_nobody_is_shown_the_evaluation_half():
     """What rules are judged by is not looked at while they are written."""
-    script = ROOT / "tests/benchmarks/privacy_figures.py"
     ended = subprocess.run(
-        [sys.executable, str(script), "--show", "PERSON"],
+        [sys.executable, "-m", "benchmarks.privacy_figures", "--show", "PERSON"],
         env={"PYTHONPATH": ":".join(filter(None, sys.path))},
         capture_output=True,
         text=True,

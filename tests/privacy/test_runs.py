@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from canaries import email, text, value
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -13,6 +12,7 @@ from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
 
 from mnemoscope.telemetry.otlp.conventions import semconv
+from tests.kit.canaries import email, text, value
 
 PLACES = {
     *("graph", "system", "argument", "argumentasname", "toolmessage", "toolresult"),

@@ -10,7 +10,6 @@ import warnings
 from urllib.parse import quote
 
 import pytest
-from canaries import CANARIES, SUBJECT, email, key, leaks, places, text, value
 from langgraph.store.memory import InMemoryStore
 from loguru import logger
 from prometheus_client import REGISTRY, Counter
@@ -19,6 +18,7 @@ from mnemoscope.memory.errors import RedactionError
 from mnemoscope.memory.privacy.detectors.finding import DIRECT
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.canaries import CANARIES, SUBJECT, email, key, leaks, places, text, value
 
 
 def test_there_is_a_canary_of_every_entity():

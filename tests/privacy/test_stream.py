@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from canaries import SUBJECT, email, key, leaks, text
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -27,6 +26,7 @@ from mnemoscope.memory import Mnemoscope, context
 from mnemoscope.memory.privacy.engine.content import FAILED
 from mnemoscope.memory.privacy.engine.redactor import Redactor
 from mnemoscope.memory.settings import load_settings
+from tests.kit.canaries import SUBJECT, email, key, leaks, text
 
 COLOURS = ["sync", "async"]
 OPENING = "All orders are late. "

@@ -12,7 +12,6 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 
 import langchain_core.messages
 import pytest
-from canaries import email, key, leaks
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, BaseMessageChunk, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -38,6 +37,7 @@ from pydantic import BaseModel
 from mnemoscope.memory import context
 from mnemoscope.memory.privacy.engine import redactor
 from mnemoscope.memory.privacy.engine.cache import RedactionCache, T
+from tests.kit.canaries import email, key, leaks
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The v3 streaming protocol", "ignore:Pydantic serializer warnings"

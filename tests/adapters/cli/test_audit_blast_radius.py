@@ -8,11 +8,11 @@ import sys
 from textwrap import dedent
 
 import pytest
-from bundle_schema import wrong_by
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory import Mnemoscope, Origin, Trust, context, load_settings
+from tests.kit.bundle_schema import wrong_by
+from tests.kit.patience import GIVE_UP_S
 
 APPLICATION = """
     from pathlib import Path

@@ -13,13 +13,13 @@ from textwrap import dedent
 from zipfile import ZipFile
 
 import pytest
-from patience import GIVE_UP_S
-from remains import found_in
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory.context import context
 from mnemoscope.memory.journal.journal import look
 from mnemoscope.memory.scope import Mnemoscope
+from tests.kit.patience import GIVE_UP_S
+from tests.kit.remains import found_in
 
 ADA, BOB, TENANT = "customer-ada", "customer-bob", "acme"
 WORDS = {ADA: "likes marzipan with her porridge", BOB: "likes liquorice in his tea"}

@@ -9,12 +9,12 @@ import time
 from contextlib import closing
 
 import pytest
-from bundle_schema import wrong_by
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.telemetry.event.event import OperationClass, Redacted
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from tests.kit.bundle_schema import wrong_by
 
 SECRET = bytes(range(32))
 ADA, TENANT = "ada@example.com", "acme"

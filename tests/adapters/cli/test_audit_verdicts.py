@@ -9,12 +9,12 @@ from contextlib import closing
 
 import pytest
 from langgraph.store.memory import InMemoryStore
-from tampering import silenced
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory import Mnemoscope, Role, Roles, Stopping, context, load_settings
 from mnemoscope.memory.rules.agreement import GateAgreement
 from mnemoscope.memory.rules.rule import Facts, Point
+from tests.kit.tampering import silenced
 
 
 @pytest.fixture

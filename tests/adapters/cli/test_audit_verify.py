@@ -8,12 +8,12 @@ import sqlite3
 from contextlib import closing, nullcontext
 
 import pytest
-import tampering
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.verification import whole
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit import tampering
 
 SECRET = bytes(range(32))
 GAP = {"writer": "00000000000000aa", "from_wseq": 2, "to_wseq": 3, "count": 2, "reason": "full"}

@@ -10,7 +10,6 @@ import zipfile
 from textwrap import dedent
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER
@@ -18,6 +17,7 @@ from mnemoscope.audit.log import AuditLog
 from mnemoscope.memory.context import context
 from mnemoscope.telemetry.event.event import OperationClass, Redacted
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from tests.kit.patience import GIVE_UP_S
 
 SECRET = bytes(range(32))
 APPLICATION = """

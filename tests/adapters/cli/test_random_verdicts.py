@@ -8,11 +8,11 @@ from random import Random
 
 import orjson
 import pytest
-from rule_runs import KINDS, change_one, live
 
 from mnemoscope.adapters.cli.audit.verdicts import kinds_of
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory.rules.recheck import Answer, recheck
+from tests.kit.rule_runs import KINDS, change_one, live
 
 LEAST = 900
 

@@ -9,10 +9,10 @@ import subprocess
 import sys
 
 import pytest
-from patience import GIVE_UP_S, until
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.telemetry.relay.folder import Beat, beat, standing, take_folder
+from tests.kit.patience import GIVE_UP_S, until
 
 
 @pytest.fixture(autouse=True)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import typer
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.cli.exit_codes import EXIT_CODES
 from mnemoscope.adapters.cli.lazy_group import Group, LazyGroup
 from mnemoscope.adapters.cli.root import COMMANDS, run
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from tests.kit.patience import GIVE_UP_S
 
 SECRET = bytes(range(32))
 

@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.cli.root import run
+from tests.kit.patience import GIVE_UP_S
 
 yaml = pytest.importorskip("yaml", reason="extra rules")
 

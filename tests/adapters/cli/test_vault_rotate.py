@@ -6,10 +6,10 @@ import json
 import os
 
 import pytest
-from patience import GIVE_UP_S
-from vault_host import KEY, NAME, Host
 
 from mnemoscope.adapters.cli.root import run
+from tests.kit.patience import GIVE_UP_S
+from tests.kit.vault_host import KEY, NAME, Host
 
 OTHER = "ffeeddccbbaa99887766554433221100"
 

@@ -22,7 +22,6 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
-from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.instrument import instrument, uninstrument
@@ -31,6 +30,7 @@ from mnemoscope.adapters.toolkit.proxy import guard_of, inner_of
 from mnemoscope.memory import Mnemoscope, feature
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink
+from tests.kit.patience import GIVE_UP_S
 
 MAIL = "ada@example.com"
 PLACES = [

@@ -10,7 +10,6 @@ from typing import TypedDict
 
 import aiosqlite
 import pytest
-from bench import wrapping
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -19,7 +18,6 @@ from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
-from remains import found_in
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.langgraph.checkpoint.subject_data import CheckpointSubjectData
@@ -27,6 +25,8 @@ from mnemoscope.adapters.langgraph.store import adapter as langgraph_store
 from mnemoscope.adapters.langgraph.store.subject_data import StoreSubjectData
 from mnemoscope.memory.subject_data.records import PAGE_SIZE, DataSubject
 from mnemoscope.memory.subject_data.runner import SubjectDataRunner
+from tests.kit.bench import wrapping
+from tests.kit.remains import found_in
 
 ADA = DataSubject(customer="c-ada", runs={"t-1", "t-never"})
 

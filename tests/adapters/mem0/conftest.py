@@ -14,13 +14,14 @@ from typing import Any
 
 import httpx
 import pytest
-from hosted_service import documented
 from mem0 import AsyncMemory, AsyncMemoryClient, Memory, MemoryClient
 from mem0.configs.llms.base import BaseLlmConfig
 from mem0.embeddings.base import EmbeddingBase
 from mem0.llms.base import LLMBase
 from mem0.utils.factory import EmbedderFactory, LlmFactory
 from qdrant_client import QdrantClient
+
+from tests.kit.hosted_service import documented
 
 DIMS = 16
 ACCOUNT = {"user_email": None, "org_id": "o-1", "project_id": "p-1"}

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import wrapping
 from mem0 import Memory
 from mem0.client.types import AddMemoryOptions, SearchMemoryOptions
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.mem0.arguments import content, redact
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)
 

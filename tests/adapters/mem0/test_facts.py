@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from bench import wrapping
 from mem0 import AsyncMemory
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.mem0.facts import FACTS, AddFactsDeduplication
 from mnemoscope.adapters.mem0.journal import MARK
 from mnemoscope.telemetry.event.event import Journalled, Status
+from tests.kit.bench import wrapping
 
 from .conftest import EchoModel
 

@@ -12,14 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from bench import wrapping
 from mem0 import AsyncMemory, Memory
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.errors import DeadlineExceededError
 from mnemoscope.telemetry.event.event import OperationClass, Status
+from tests.kit.bench import wrapping
+from tests.kit.patience import GIVE_UP_S
 
 guarded = wrapping(ADAPTER)
 

@@ -7,13 +7,13 @@ from operator import attrgetter
 from typing import Any
 
 import pytest
-from bench import wrapping
-from hosted_service import CALLS, RECORD
 from mem0 import AsyncMemoryClient, MemoryClient
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.memory.errors import UnexpectedAnswerError
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.bench import wrapping
+from tests.kit.hosted_service import CALLS, RECORD
 
 guarded = wrapping(ADAPTER)
 

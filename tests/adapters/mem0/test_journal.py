@@ -6,7 +6,6 @@ import sqlite3
 from typing import Any
 
 import pytest
-from bench import wrapping
 from mem0 import AsyncMemory, AsyncMemoryClient, Memory, MemoryClient
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
@@ -14,6 +13,7 @@ from mnemoscope.adapters.mem0.journal import MARK, AddDeduplication
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.memory.context import context
 from mnemoscope.telemetry.event.event import Journalled
+from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)
 

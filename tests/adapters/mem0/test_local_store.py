@@ -10,10 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from bench import wrapping
-from children import exit_code_of_child
 from mem0 import AsyncMemory, Memory
-from patience import GIVE_UP_S
 from qdrant_client.local.local_collection import LocalCollection
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
@@ -22,6 +19,9 @@ from mnemoscope.adapters.qdrant.turns import lock_of, taking_turns
 from mnemoscope.memory.api import DataSubject
 from mnemoscope.memory.limits.policy import CLASSES, Policy
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.bench import wrapping
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import GIVE_UP_S
 
 guarded = wrapping(ADAPTER)
 

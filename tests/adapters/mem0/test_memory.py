@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from bench import wrapping
 from mem0 import AsyncMemory, Memory
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
@@ -16,6 +15,7 @@ from mnemoscope.adapters.mem0.methods import METHODS
 from mnemoscope.memory.context import context
 from mnemoscope.memory.errors import UnsupportedClientError
 from mnemoscope.telemetry.event.event import OperationClass, Status
+from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)
 

@@ -7,13 +7,13 @@ from collections import Counter
 
 import pytest
 from mem0 import AsyncMemory
-from patience import GIVE_UP_S
 from qdrant_client import QdrantClient
 
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 from mnemoscope.telemetry.otlp.conventions.semconv import EVENT_ID
 from mnemoscope.telemetry.otlp.phases import OPERATIONS, with_phases
+from tests.kit.patience import GIVE_UP_S
 
 WHO = {"user_id": "c-1"}
 

@@ -8,9 +8,6 @@ from urllib.parse import unquote
 
 import httpx
 import pytest
-from bench import wrapping
-from hosted_service import CALLS, MAIL, USER
-from hosted_service import MEMORY_ID as ID
 from mem0 import AsyncMemoryClient, MemoryClient
 from mem0 import exceptions as theirs
 from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions, SearchMemoryOptions
@@ -20,6 +17,9 @@ from mnemoscope.adapters.mem0.hosted_methods import HOSTED_METHODS, PROJECT_METH
 from mnemoscope.memory.errors import ScopeError
 from mnemoscope.memory.limits.policy import FAILS_OPEN
 from mnemoscope.telemetry.event.event import OperationClass, Status
+from tests.kit.bench import wrapping
+from tests.kit.hosted_service import CALLS, MAIL, USER
+from tests.kit.hosted_service import MEMORY_ID as ID
 
 guarded = wrapping(ADAPTER)
 

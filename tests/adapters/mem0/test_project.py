@@ -8,8 +8,6 @@ from operator import attrgetter
 from typing import Any
 
 import pytest
-from bench import wrapping
-from hosted_service import CALLS, MAIL
 from mem0 import AsyncMemoryClient, MemoryClient
 from mem0.client.project import AsyncProject, Project
 
@@ -17,6 +15,8 @@ from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.mem0.hosted_methods import HOSTED_NOT_GUARDED
 from mnemoscope.adapters.toolkit.proxy import inner_of
 from mnemoscope.memory.errors import StoreUnavailableError
+from tests.kit.bench import wrapping
+from tests.kit.hosted_service import CALLS, MAIL
 
 guarded = wrapping(ADAPTER)
 

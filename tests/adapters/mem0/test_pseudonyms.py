@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import Mnemoscope, context
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.patience import GIVE_UP_S
 
 WRITTEN = "My name is Jennifer Smith and I like tea"
 OTHER = "My name is Maria Garcia and I like tea"

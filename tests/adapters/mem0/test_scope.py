@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from bench import wrapping
 from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions
 
 from mnemoscope.adapters.mem0 import scoping
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.memory.errors import ScopeError
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)
 

@@ -12,7 +12,6 @@ from typing import Any, TypedDict
 import httpx
 import openai
 import pytest
-from bench import Bench, wrapping
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -29,6 +28,7 @@ from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.memory import context
 from mnemoscope.telemetry.event.event import Event, Status
 from mnemoscope.telemetry.pricing.prices import Price, Prices
+from tests.kit.bench import Bench, wrapping
 
 guarded = wrapping(ADAPTER)
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from bench import wrapping
-from hosted_memories import HostedMemories
 from mem0 import AsyncMemoryClient, MemoryClient
 from qdrant_client import models
-from remains import found_in
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.mem0.subject_data import HostedSubjectData, MemorySubjectData
 from mnemoscope.memory.errors import UnexpectedAnswerError
 from mnemoscope.memory.subject_data.records import DataSubject
 from mnemoscope.memory.subject_data.runner import SubjectDataRunner
+from tests.kit.bench import wrapping
+from tests.kit.hosted_memories import HostedMemories
+from tests.kit.remains import found_in
 
 from .conftest import ACCOUNT
 

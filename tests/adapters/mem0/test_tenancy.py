@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from bench import wrapping
 from mem0 import AsyncMemoryClient, MemoryClient
 from mem0.client.types import SearchMemoryOptions
 
@@ -16,6 +15,7 @@ from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.memory.context import context
 from mnemoscope.memory.errors import ScopeError, UnexpectedAnswerError
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)
 

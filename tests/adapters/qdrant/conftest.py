@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
-from bench import Bench, wrapping
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.qdrant.redaction import Walker
+from tests.kit.bench import Bench, wrapping
 
 ADA, BOB = "ada@example.com", "bob@example.com"
 COLLECTION = "notes"

@@ -9,9 +9,9 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.hybrid_search.encoders import Bm25, FastEmbed, FastEmbedSparse, WordLlama, _Lazy
+from tests.kit.patience import GIVE_UP_S
 
 
 def test_a_paraphrase_is_nearer_than_something_else():

@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import httpx
 import pytest
-from bench import wrapping
-from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from qdrant_client.http.models import CountResult, FacetResponse, GroupsResult, QueryResponse
@@ -17,6 +15,8 @@ from qdrant_client.http.models import CountResult, FacetResponse, GroupsResult, 
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.qdrant.methods import METHODS
 from mnemoscope.telemetry.event.event import OperationClass, Status
+from tests.kit.bench import wrapping
+from tests.kit.patience import GIVE_UP_S
 
 from .conftest import COLLECTION, Server
 

@@ -14,7 +14,6 @@ from typing import Any
 import grpc
 import httpx
 import pytest
-from bench import Bench, wrapping
 from opentelemetry import context as otel_context
 from opentelemetry.trace import (
     NonRecordingSpan,
@@ -38,6 +37,7 @@ from mnemoscope.adapters.qdrant.methods import METHODS
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.guard.operation import Operation
 from mnemoscope.telemetry.event.event import Event, Journalled
+from tests.kit.bench import Bench, wrapping
 
 from .conftest import COLLECTION, Asked
 

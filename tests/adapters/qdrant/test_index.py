@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx
 import pytest
-from bench import wrapping
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.models import QueryResponse
 
@@ -21,6 +20,7 @@ from mnemoscope.hybrid_search.encoders import Bm25
 from mnemoscope.hybrid_search.index import AsyncHybridIndex, Document, Hit, HybridIndex
 from mnemoscope.memory.context import context
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.bench import wrapping
 
 from .conftest import ADA, Asked
 

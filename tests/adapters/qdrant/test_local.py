@@ -12,9 +12,6 @@ from dataclasses import replace
 from functools import partialmethod
 
 import pytest
-from bench import wrapping
-from children import exit_code_of_child
-from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 from qdrant_client.fastembed_common import FastEmbedMisc
 from qdrant_client.local.qdrant_local import QdrantLocal
@@ -24,6 +21,9 @@ from mnemoscope.adapters.qdrant.turns import CallLock, lock_of
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import OperationClass, Status
+from tests.kit.bench import wrapping
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import GIVE_UP_S
 
 from .conftest import COLLECTION, filled
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from bench import Bench
 from qdrant_client import QdrantClient, models
 
 from mnemoscope.adapters.qdrant.adapter import ADAPTER
 from mnemoscope.memory.context import context
 from mnemoscope.memory.errors import ScopeError
 from mnemoscope.telemetry.event.event import Event, Status
+from tests.kit.bench import Bench
 
 from .conftest import ADA, BOB, COLLECTION, Asked, filled, filled_points
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench import wrapping
 from qdrant_client import QdrantClient, grpc, models
 from qdrant_client.conversions.conversion import RestToGrpc
 from qdrant_client.http.models import QueryResponse
@@ -15,6 +14,7 @@ from qdrant_client.http.models import QueryResponse
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.memory.errors import RedactionError
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.bench import wrapping
 
 from .conftest import ADA, BOB, COLLECTION
 

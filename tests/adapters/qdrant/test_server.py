@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.qdrant.database import server_of
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.otlp.conventions import semconv
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
+from tests.kit.patience import GIVE_UP_S
 
 SECRET = "s3cret-k3y"
 SERVERS = [

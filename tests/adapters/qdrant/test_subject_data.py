@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from bench import wrapping
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
-from remains import found_in
 
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.qdrant.subject_data import QdrantSubjectData
 from mnemoscope.memory.subject_data.records import PAGE_SIZE, DataSubject
+from tests.kit.bench import wrapping
+from tests.kit.remains import found_in
 
 ADA, BOB = DataSubject(customer="c-ada"), DataSubject(customer="c-bob")
 SIZE = models.VectorParams(size=2, distance=models.Distance.COSINE)

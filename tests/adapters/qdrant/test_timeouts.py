@@ -7,10 +7,10 @@ import threading
 
 import httpcore
 import httpx
-from bench import wrapping
 from qdrant_client import QdrantClient
 
 from mnemoscope.adapters.qdrant import adapter as qdrant
+from tests.kit.bench import wrapping
 
 TIMEOUT_S = 7
 BODY = json.dumps(

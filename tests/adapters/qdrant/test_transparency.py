@@ -6,7 +6,6 @@ import copy
 import threading
 
 import pytest
-from bench import Bench, wrapping
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.models import QueryResponse
 
@@ -16,6 +15,7 @@ from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.errors import UnsupportedClientError
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.bench import Bench, wrapping
 
 from ..conftest import Collector
 from .conftest import ADA, COLLECTION, Asked, filled

@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx
 import pytest
-from bench import wrapping
 from qdrant_client import QdrantClient
 
 from mnemoscope.adapters.mem0 import adapter as mem0
@@ -19,6 +18,7 @@ from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.memory.context import context
 from mnemoscope.memory.errors import ScopeError
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.bench import wrapping
 
 from .conftest import ADA
 

@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 
 import pytest
-from bundle_schema import schema, wrong_by
 
 from mnemoscope import adapters, audit
 from mnemoscope.audit.bundle.contract import RequestType
@@ -27,6 +26,7 @@ from mnemoscope.audit.store.writer import BROKEN, SEALED
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import Deletes, Journalled, OperationClass, Redacted, Status
 from mnemoscope.telemetry.event.usage import Usage
+from tests.kit.bundle_schema import schema, wrong_by
 
 USAGE = Usage(model="gpt-5", provider="openai", input_tokens=7, output_tokens=2)
 SAID = {"messages": [{"role": "user", "content": "likes <FOOD>"}]}
@@ -167,7 +167,7 @@ def test_a_note_is_closed(history, log, name):
 TESTS = Path(__file__).parents[2]
 FOLDERS = (
     *(Path(str(each.__file__)).parent for each in (audit, adapters)),
-    *(TESTS / each for each in ("audit", "adapters", "shared")),
+    *(TESTS / each for each in ("audit", "adapters", "kit")),
 )
 ON_PURPOSE = Path(__file__)
 """Has notes that are wrong on purpose."""

@@ -12,7 +12,6 @@ import sys
 import zipfile
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.audit.bundle.alone import verify_alone
 from mnemoscope.audit.bundle.manifest import manifest_note
@@ -27,6 +26,7 @@ from mnemoscope.audit.bundle.statements import (
 from mnemoscope.audit.bundle.verify import check, main
 from mnemoscope.audit.proof.note import Signer
 from mnemoscope.telemetry.event.event import OperationClass, Redacted
+from tests.kit.patience import GIVE_UP_S
 
 ADA = "ada@example.com"
 

@@ -10,11 +10,11 @@ import sys
 from contextlib import closing
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.database.schema import APPLICATION_ID, newest_version
 from mnemoscope.audit.log import AuditLog
+from tests.kit.patience import GIVE_UP_S
 
 
 def direct(path):

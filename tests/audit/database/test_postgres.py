@@ -11,8 +11,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from children import exit_code_of_child
-from patience import GIVE_UP_S
 
 from mnemoscope.audit.database import postgres
 from mnemoscope.audit.database.errors import AuditError
@@ -22,6 +20,8 @@ from mnemoscope.audit.sink.spool import Spool
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.event.event import Redacted
 from mnemoscope.telemetry.event.usage import Usage
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import GIVE_UP_S
 
 pytestmark = pytest.mark.xdist_group("postgres")
 

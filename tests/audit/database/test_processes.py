@@ -12,8 +12,9 @@ import time
 from contextlib import closing
 
 import pytest
-from children import exit_code_of_child
-from patience import GIVE_UP_S
+
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import GIVE_UP_S
 
 
 def direct(path):

@@ -9,7 +9,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.audit.bundle import verify
 from mnemoscope.audit.erasure.receipt import receipt_name, write_receipt
@@ -17,6 +16,7 @@ from mnemoscope.audit.erasure.run import ErasureRun
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.memory.subject_data.records import Erased, SubjectRecord
 from mnemoscope.telemetry.event.event import OperationClass
+from tests.kit.patience import GIVE_UP_S
 
 ADA, TENANT = "ada@example.com", "acme"
 TEXT = "her grandmother's marzipan recipe"

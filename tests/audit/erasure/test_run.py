@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.audit.database.errors import KeyMissingError
 from mnemoscope.audit.erasure import run
@@ -31,6 +30,7 @@ from mnemoscope.audit.proof.merkle import root_of
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.memory.subject_data.records import Erased, NotErasedError, SubjectRecord
 from mnemoscope.telemetry.event.event import OperationClass
+from tests.kit.patience import GIVE_UP_S
 
 ADA, TENANT = "ada@example.com", "acme"
 TEXT = "her grandmother's marzipan recipe"

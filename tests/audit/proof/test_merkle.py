@@ -7,7 +7,6 @@ from hashlib import sha256
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from merkle_proofs import verify_consistency, verify_inclusion
 
 from mnemoscope.audit.proof.merkle import (
     EMPTY_ROOT,
@@ -17,6 +16,7 @@ from mnemoscope.audit.proof.merkle import (
     node_hash,
     root_of,
 )
+from tests.kit.merkle_proofs import verify_consistency, verify_inclusion
 
 LARGEST = 1_025
 

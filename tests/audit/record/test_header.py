@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-from any_events import events
 from hypothesis import given, settings
-from rfc8785 import canonical
 
 from mnemoscope.audit.record.header import of_event, of_log, sealed
 from mnemoscope.telemetry.event.budget_event import BudgetEvent, Level
 from mnemoscope.telemetry.event.event import Deletes, Journalled, OperationClass, Status
 from mnemoscope.telemetry.event.usage import Usage
+from tests.kit.rfc8785 import canonical
+from tests.kit.sample_events import events
 
 PLACE = {
     "detail_commit": "c0",

@@ -9,10 +9,10 @@ import subprocess
 import sys
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.audit.record.keys import SECRET_BYTES, key_id_of, load_secret, parse_secret
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.patience import GIVE_UP_S
 
 SECRET = bytes(range(200, 232))
 

@@ -8,7 +8,6 @@ from contextlib import closing
 
 import orjson
 import pytest
-from rfc8785 import canonical
 
 from mnemoscope.audit.proof.merkle import leaf_hash, root_of
 from mnemoscope.audit.proof.note import parse_checkpoint, verified
@@ -16,6 +15,7 @@ from mnemoscope.audit.record.sealing import commitment
 from mnemoscope.telemetry.event.budget_event import BudgetEvent, Level
 from mnemoscope.telemetry.event.event import OperationClass, Redacted
 from mnemoscope.telemetry.event.usage import Usage
+from tests.kit.rfc8785 import canonical
 
 USAGE = Usage(model="m\u00e9", namespace=("a", "b"), cost_usd=0.1, time_to_first_token_s=0.25)
 

@@ -6,13 +6,13 @@ import json
 import threading
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.deliveries import DELIVERED, EVERY_S, FIRST_S
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.sink import SinkOutput
+from tests.kit.patience import GIVE_UP_S
 
 
 class Other:

@@ -9,13 +9,13 @@ import subprocess
 import sys
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.verification.report import FindingKind
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.process.exit_deadline import EXIT_DEADLINE_S
+from tests.kit.patience import GIVE_UP_S
 
 KEY = "ab" * 32
 CALLS = 20

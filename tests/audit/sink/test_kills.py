@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 import pytest
-from audit_kills import Tally, look, run
 
 from mnemoscope.audit.log import AuditLog
+from tests.kit.audit_kills import Tally, look, run
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 

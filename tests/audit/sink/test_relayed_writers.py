@@ -6,7 +6,6 @@ import time
 
 import orjson
 import pytest
-from still_clock import Clock
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.record.sequence_gaps import PATIENCE_S
@@ -22,6 +21,7 @@ from mnemoscope.audit.sink.spool import Spool
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.sink import DeliveryError, FollowedWriter
+from tests.kit.still_clock import Clock
 
 WRITER, OTHER = "c" * 16, "d" * 16
 

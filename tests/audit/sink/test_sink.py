@@ -9,8 +9,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from patience import GIVE_UP_S
-from still_clock import Clock
 
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.database.schema import APPLICATION_ID, newest_version
@@ -25,6 +23,8 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.sink import UnacceptableError
 from mnemoscope.telemetry.event.event import Redacted
 from mnemoscope.telemetry.event.usage import Usage
+from tests.kit.patience import GIVE_UP_S
+from tests.kit.still_clock import Clock
 
 
 @pytest.fixture

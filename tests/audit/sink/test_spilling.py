@@ -8,7 +8,6 @@ import time
 from contextlib import closing
 
 import pytest
-from patience import GIVE_UP_S, until
 
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
@@ -22,6 +21,7 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.fan_out import UNCOUNTED, UNSHARED
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
 from mnemoscope.telemetry.event.event import Redacted
+from tests.kit.patience import GIVE_UP_S, until
 
 PATIENT = {"linger_s": 0.0, "spill_patience_s": GIVE_UP_S}
 LIMITS = LaneLimits(items=32, batch=8, **PATIENT)

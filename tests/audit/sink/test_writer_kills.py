@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 import pytest
-from writer_kills import MODES, WriterTally, kill_writers, look
 
 from mnemoscope.audit.log import AuditLog
+from tests.kit.writer_kills import MODES, WriterTally, kill_writers, look
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 

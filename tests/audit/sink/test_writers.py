@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
@@ -32,6 +31,7 @@ from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.files.framing import scan
 from mnemoscope.telemetry.queue.event_file import KIND, PAGE_BYTES, QUARANTINE
+from tests.kit.patience import GIVE_UP_S
 
 NOW_US = 1_800_000_000_000_000
 

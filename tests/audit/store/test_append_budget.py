@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from counting import Cost, cost_of, counted_here
-
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.event.event import Event
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from tests.kit.call_costs import Cost, cost_of, counted_here
 
 KEYS = SubjectKeys(b"sixteen bytes or more")
 BATCH = 64

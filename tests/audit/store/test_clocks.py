@@ -6,13 +6,13 @@ import random
 import time
 
 import pytest
-from lived import DAY_S
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.record.lived_time import DAY_US, SILENCE_US, Cut, Stretch
 from mnemoscope.audit.store import retention
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.elapsed_days import DAY_S
 
 NOW_S = 1_790_000_000
 RETENTION_DAYS = 200

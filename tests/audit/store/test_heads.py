@@ -7,7 +7,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-import tampering
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.note import parse_checkpoint
@@ -16,6 +15,7 @@ from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.store.heads import EVENTS, QUIET_S
 from mnemoscope.audit.verification.whole import SIGNED_WITHIN_S, verify
 from mnemoscope.telemetry.delivery.drain import Drain
+from tests.kit import tampering
 
 
 class Clock:

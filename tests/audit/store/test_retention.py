@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
-from lived import live
-from merkle_proofs import verify_consistency, verify_inclusion
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.merkle import (
@@ -26,6 +24,8 @@ from mnemoscope.audit.verification.whole import verify
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.event.usage import Usage
+from tests.kit.elapsed_days import live
+from tests.kit.merkle_proofs import verify_consistency, verify_inclusion
 
 
 def us(*date):

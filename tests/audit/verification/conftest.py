@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import closing, nullcontext
 
 import pytest
-import tampering
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.verification import ranges, whole
 from mnemoscope.audit.verification.events import Pass
 from mnemoscope.audit.verification.whole import verify
+from tests.kit import tampering
 
 
 @pytest.fixture

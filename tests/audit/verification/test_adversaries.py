@@ -13,9 +13,7 @@ import sqlite3
 from contextlib import closing
 from hashlib import sha256
 
-import key_holder
 import pytest
-import tampering
 
 from mnemoscope.audit.database.schema import columns_of
 from mnemoscope.audit.log import AuditLog
@@ -26,6 +24,7 @@ from mnemoscope.audit.record.sealing import bound, owned
 from mnemoscope.audit.store.kept_rows import table_sum
 from mnemoscope.audit.store.writer import Head
 from mnemoscope.audit.verification.whole import verify
+from tests.kit import key_holder, tampering
 
 WHEN_US = 1_800_000_000_000_000
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from contextlib import closing
 
-import database_attacks
-
 from mnemoscope.audit.database.errors import AuditError, TamperedError
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.verification.whole import verify
+from tests.kit import database_attacks
 
 
 def found_in(path, keys):

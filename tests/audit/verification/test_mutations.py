@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
-import tampering
+
+from tests.kit import tampering
 
 ROWS, BYTES = 3, 2
 

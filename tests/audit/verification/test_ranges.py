@@ -6,8 +6,6 @@ import os
 from contextlib import nullcontext
 
 import pytest
-import tampering
-from lived import live
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.merkle import Frontier, subtrees
@@ -17,6 +15,8 @@ from mnemoscope.audit.verification.tree import cut
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.event.usage import Usage
+from tests.kit import tampering
+from tests.kit.elapsed_days import live
 
 LEAVES = [bytes([each % 256]) * 32 for each in range(1_000)]
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from contextlib import closing
 
-import database_attacks
 import pytest
-import tampering
 
 from mnemoscope.audit.database import schema
 from mnemoscope.audit.database.errors import AuditError
@@ -18,6 +16,7 @@ from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.record import coverage
 from mnemoscope.audit.record.coverage import Cover, cover_of
 from mnemoscope.audit.verification.whole import verify
+from tests.kit import database_attacks, tampering
 
 
 def is_shown(url, keys, verify=verify):

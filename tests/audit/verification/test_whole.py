@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 
 import pytest
-import tampering
-from lived import live
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.merkle import Frontier
@@ -14,6 +12,8 @@ from mnemoscope.audit.proof.note import Signer, checkpoint_text
 from mnemoscope.audit.store import retention
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit import tampering
+from tests.kit.elapsed_days import live
 
 GAP = {"writer": "00000000000000aa", "from_wseq": 2, "to_wseq": 3, "count": 2, "reason": "full"}
 

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from patience import GIVE_UP_S
+
+from tests.kit.patience import GIVE_UP_S
 
 pytest.importorskip("pyarrow")
 

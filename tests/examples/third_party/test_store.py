@@ -14,9 +14,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from patience import GIVE_UP_S, UNHURRIED
 
 from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER
+from tests.kit.patience import GIVE_UP_S, UNHURRIED
 
 pytestmark = pytest.mark.skipif(find_spec("chromadb") is None, reason="chromadb is not installed")
 

@@ -7,7 +7,6 @@ import threading
 import tracemalloc
 
 import pytest
-from patience import GIVE_UP_S, until
 
 from mnemoscope.memory import (
     Budget,
@@ -25,6 +24,7 @@ from mnemoscope.memory.health.model import State
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.budget_event import Level
 from mnemoscope.telemetry.event.usage import Usage
+from tests.kit.patience import GIVE_UP_S, until
 
 HOUR = 3_600.0
 PERSON = "ada@example.com"

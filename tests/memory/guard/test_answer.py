@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from langgraph.store.memory import InMemoryStore
-from patience import GIVE_UP_S
 from qdrant_client import QdrantClient, models
 
 from mnemoscope.memory.guard.steps.answer import MOST_CHARS
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.otlp.conventions import semconv
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
+from tests.kit.patience import GIVE_UP_S
 
 MAIL = "ada.lovelace@example.com"
 TEXT = f"write to {MAIL} about tea"

@@ -10,9 +10,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from bench import bench_of
 from opentelemetry import trace as otel_trace
-from patience import GIVE_UP_S
 from presidio_analyzer import EntityRecognizer
 
 from mnemoscope.memory.context import Scope, context, current
@@ -33,6 +31,8 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.event.trace import Tracing
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.bench import bench_of
+from tests.kit.patience import GIVE_UP_S
 
 RECALL, FORGET = OperationClass.RECALL, OperationClass.FORGET
 SHORT = {RECALL: 0.05, FORGET: 0.05, OperationClass.CHECKPOINT: 0.05}

@@ -18,8 +18,6 @@ from threading import Event as Flag
 from typing import Any
 
 import pytest
-from counting import Cost, cost_of, counted_here
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import (
     Mnemoscope,
@@ -38,6 +36,8 @@ from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.delivery.drain import _EVENT_BYTES
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.call_costs import Cost, cost_of, counted_here
+from tests.kit.patience import GIVE_UP_S
 
 KEY = "ab" * 32
 

@@ -7,11 +7,11 @@ import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from counting import counted_here
 from mem0 import AsyncMemory
 
 from mnemoscope.memory import context
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.call_costs import counted_here
 
 CALLS = 50
 BUDGET = 33

@@ -6,7 +6,6 @@ import threading
 from typing import Any
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.errors import ForgetUncertainError
@@ -16,6 +15,7 @@ from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.touches import Touches
 from mnemoscope.memory.journal.writes import JournalledWrites
 from mnemoscope.telemetry.event.event import OperationClass
+from tests.kit.patience import GIVE_UP_S
 
 PUT = Method(
     name="put",

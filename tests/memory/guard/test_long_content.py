@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.build import REDACTIONS
 from mnemoscope.memory.errors import ContentTooLargeError, DeadlineExceededError
@@ -15,6 +14,7 @@ from mnemoscope.memory.privacy.engine import engine as engines
 from mnemoscope.memory.privacy.engine.redaction import SHORT_CHARS, CallBound
 from mnemoscope.memory.privacy.engine.redactor import Limits, build_redactor
 from mnemoscope.telemetry.event.event import OperationClass, Status
+from tests.kit.patience import GIVE_UP_S
 
 RECALL, REMEMBER, FORGET = OperationClass.RECALL, OperationClass.REMEMBER, OperationClass.FORGET
 MAIL = "ada@example.com"

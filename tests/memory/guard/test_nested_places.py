@@ -15,12 +15,12 @@ from contextvars import copy_context
 from typing import Any, NamedTuple
 
 import pytest
-from bench import bench_of
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.limits.policy import CLASSES, DEADLINES_S
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import OperationClass, Status
+from tests.kit.bench import bench_of
+from tests.kit.patience import GIVE_UP_S
 
 RECALL, REMEMBER = OperationClass.RECALL, OperationClass.REMEMBER
 PATIENT = dict.fromkeys(DEADLINES_S, GIVE_UP_S)

@@ -6,7 +6,6 @@ from types import UnionType
 from typing import get_args, get_origin, get_type_hints
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.context import EMPTY_SCOPE, Scope
 from mnemoscope.memory.guard.call import Call, nothing_below
@@ -17,6 +16,7 @@ from mnemoscope.memory.limits.class_limits import limits_by_class
 from mnemoscope.memory.limits.policy import Policy
 from mnemoscope.telemetry.event.event import Event, Status
 from mnemoscope.telemetry.event.trace import TraceRef
+from tests.kit.patience import GIVE_UP_S
 
 LIMITS = limits_by_class(Policy(), lambda: 0.0)
 SOMEBODY = Scope(

@@ -6,12 +6,12 @@ import asyncio
 import threading
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.errors import DeadlineExceededError
 from mnemoscope.memory.limits.breaker import NORMAL
 from mnemoscope.memory.limits.policy import BreakerPolicy
 from mnemoscope.telemetry.event.event import OperationClass, Status
+from tests.kit.patience import GIVE_UP_S
 
 RECALL, FORGET = OperationClass.RECALL, OperationClass.FORGET
 SHAKY = BreakerPolicy(window_calls=4, minimum_calls=1, failure_rate=0.5, open_s=5)

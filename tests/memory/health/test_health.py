@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import Check, Health, Mnemoscope, State, context
 from mnemoscope.memory.database import Database
@@ -27,6 +26,7 @@ from mnemoscope.telemetry.delivery.lane_stats import LaneStats
 from mnemoscope.telemetry.delivery.sink import DeliveryError
 from mnemoscope.telemetry.event.event import OperationClass
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.patience import GIVE_UP_S
 
 KEY = "00112233445566778899aabbccddeeff"
 FINE = Check(name="fine", state=State.OK, detail="")

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from bench import Bench, journalling
 
 from mnemoscope.memory.context import context
 from mnemoscope.memory.database import Database
@@ -27,6 +26,7 @@ from mnemoscope.memory.journal.writes import JournalledWrites
 from mnemoscope.memory.limits.workers import Expired
 from mnemoscope.telemetry.event.event import OperationClass
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.bench import Bench, journalling
 
 PUT = Method(
     name="put",

@@ -13,7 +13,8 @@ from shutil import which
 from typing import Any
 
 import pytest
-from patience import GIVE_UP_S
+
+from tests.kit.patience import GIVE_UP_S
 
 _IN_A_NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount")
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.errors import ConfigurationError
@@ -36,6 +35,7 @@ from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import Touches
 from mnemoscope.telemetry.files.permissions import create_private
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.patience import GIVE_UP_S
 
 HOUR_NS = 3_600 * 10**9
 CRM, OTHER = Database("crm", "one"), Database("crm", "other")

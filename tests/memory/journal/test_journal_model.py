@@ -22,13 +22,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from bench import Bench, journalling
-from deduplication import Deduplication
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
-from late_calls import Flight, Killed, Wire, flight_here
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.errors import MnemoscopeError
@@ -51,6 +47,10 @@ from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.files.file_lock import FileLock
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.bench import Bench, journalling
+from tests.kit.deduplication import Deduplication
+from tests.kit.late_calls import Flight, Killed, Wire, flight_here
+from tests.kit.patience import GIVE_UP_S
 
 HISTORIES = int(os.environ.get("JOURNAL_HISTORIES", "100"))
 """Histories drawn in one run; `make journal-histories` has 10,000."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from langgraph.store.memory import InMemoryStore
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.store.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.wrapping import guard_client
@@ -20,6 +19,7 @@ from mnemoscope.memory.journal.journal_file import JournalFile
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import breaking, scope_for_tests
 from mnemoscope.telemetry.event.event import Journalled
+from tests.kit.patience import GIVE_UP_S
 
 
 class Plain(InMemoryStore):

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import bench_of, journalling
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.context import context
 from mnemoscope.memory.database import Database
@@ -41,6 +39,8 @@ from mnemoscope.memory.limits.policy import BreakerPolicy
 from mnemoscope.memory.limits.workers import Expired
 from mnemoscope.telemetry.event.event import Event, Journalled, OperationClass, Status
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.bench import bench_of, journalling
+from tests.kit.patience import GIVE_UP_S
 
 NOT_STORED = object()
 

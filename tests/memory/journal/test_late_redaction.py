@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from langgraph.store.memory import InMemoryStore
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import Role, Roles, context
 from mnemoscope.memory.build import REDACTIONS
@@ -18,6 +17,7 @@ from mnemoscope.memory.errors import DeadlineExceededError, RedactionTimeoutErro
 from mnemoscope.memory.privacy.engine.engine import Engine
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Event, Journalled, Status
+from tests.kit.patience import GIVE_UP_S
 
 MAIL = "ada@example.com"
 PLACE = ("notes", "c-1")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.limits.breaker import NORMAL, REFUSED, Breaker, BreakerState
 from mnemoscope.memory.limits.policy import BreakerPolicy
+from tests.kit.patience import GIVE_UP_S
 
 POLICY = BreakerPolicy(
     window_calls=8,

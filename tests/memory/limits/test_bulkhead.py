@@ -9,10 +9,10 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
-from children import exit_code_of_child
 
 from mnemoscope.memory.limits import bulkhead as module
 from mnemoscope.memory.limits.bulkhead import Bulkhead
+from tests.kit.children import exit_code_of_child
 
 LONG_S = 30.0
 """Longer than any test here takes: it ends because it is let go."""

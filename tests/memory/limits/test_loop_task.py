@@ -8,9 +8,9 @@ import logging
 import threading
 
 import pytest
-from patience import GIVE_UP_S, until
 
 from mnemoscope.memory.limits.loop_task import LoopTask
+from tests.kit.patience import GIVE_UP_S, until
 
 
 class Work:

@@ -11,11 +11,11 @@ import time
 import weakref
 
 import pytest
-from children import exit_code_of_child
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.limits import workers as deadline
 from mnemoscope.memory.limits.workers import Expired, Workers
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import GIVE_UP_S
 
 _name: contextvars.ContextVar[str] = contextvars.ContextVar("name")
 

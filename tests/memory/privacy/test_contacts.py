@@ -5,7 +5,8 @@
 from collections import Counter
 
 import pytest
-from contact_texts import LANGUAGES, contact_texts
+
+from tests.kit.contact_texts import LANGUAGES, contact_texts
 
 LEAST = {"e-mail": 1.0, "e-mail disguised": 0.97, "phone": 0.95, "phone bare": 0.85, "address": 0.9}
 KINDS = ("PHONE_NUMBER", "EMAIL_ADDRESS", "STREET_ADDRESS", "IP_ADDRESS", "MAC_ADDRESS")

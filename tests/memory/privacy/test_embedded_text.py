@@ -3,7 +3,8 @@
 import random
 
 import pytest
-from growth import grows_in_proportion
+
+from tests.kit.growth import grows_in_proportion
 
 P, Q = "<PERSON_4kq7wz2mxa>", "<PERSON_3f9a0c11d2e4b586>"
 

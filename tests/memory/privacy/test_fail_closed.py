@@ -5,13 +5,13 @@ import time
 import traceback
 
 import pytest
-from patience import GIVE_UP_S
 from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer, RecognizerResult
 
 from mnemoscope.memory.errors import ConfigurationError, RedactionError
 from mnemoscope.memory.privacy.engine import engine as engine_module
 from mnemoscope.memory.privacy.engine.redactor import Limits
 from mnemoscope.memory.privacy.models.custom_recognizers import MAX_TIMEOUTS
+from tests.kit.patience import GIVE_UP_S
 
 TEXT = "the secret word is xyzzy"
 

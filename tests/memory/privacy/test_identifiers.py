@@ -5,11 +5,11 @@ import random
 import uuid
 
 import pytest
-from identifier_makers import PEOPLE, WALLETS, base58check, digits
 
 from mnemoscope.memory.privacy.detectors.identifiers.search import find_identifiers
 from mnemoscope.memory.privacy.detectors.identifiers.table import read_kinds
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
+from tests.kit.identifier_makers import PEOPLE, WALLETS, base58check, digits
 
 SAMPLE = 40
 IN_CONTEXT = (

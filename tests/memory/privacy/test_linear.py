@@ -11,9 +11,9 @@ import random
 import sys
 
 import pytest
-from counting import work_of
 
 from mnemoscope.memory.privacy.detectors.term_lists import read_term_lists
+from tests.kit.call_costs import work_of
 
 pytestmark = pytest.mark.skipif(
     sys.version_info < (3, 12), reason="before Python 3.12 nothing counts calls and loops"

@@ -9,12 +9,12 @@ import sys
 import threading
 
 import pytest
-from children import exit_code_of_child
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.errors import RedactionError
 from mnemoscope.memory.privacy.engine.loading import Loading
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import GIVE_UP_S
 
 
 class Loaded:

@@ -7,7 +7,6 @@ from pathlib import Path
 from string import ascii_lowercase
 
 import pytest
-from counting import functions_of
 
 from mnemoscope.memory import privacy
 from mnemoscope.memory.privacy.detectors.identifiers.table import read_kinds
@@ -17,6 +16,7 @@ from mnemoscope.memory.privacy.detectors.word_lists import read_lines
 from mnemoscope.memory.privacy.engine.engine import Engine
 from mnemoscope.memory.privacy.engine.plain_texts import find_plain
 from mnemoscope.memory.privacy.engine.redaction import MANY_TEXTS, CallBound, short, within
+from tests.kit.call_costs import functions_of
 
 OURS = str(Path(privacy.__file__).parent)
 LISTS = sorted(Path(privacy.__file__).parent.joinpath("detectors", "data").glob("*.txt"))

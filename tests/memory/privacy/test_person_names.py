@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from growth import grows_in_proportion
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mnemoscope.memory.privacy.detectors import person_lexicon
 from mnemoscope.memory.privacy.detectors.persons import find_persons
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
+from tests.kit.growth import grows_in_proportion
 
 SENTENCES = json.loads(Path(__file__).with_name("person_sentences.json").read_text("utf-8"))
 """By language: templates, names for them, and sentences without a name. Written for these tests."""

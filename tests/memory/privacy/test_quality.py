@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from redaction_floors import MOST_CHARACTERS, misses, read_floors, sample
-from redaction_scores import Score, ours, read_corpus
+
+from tests.kit.redaction_floors import MOST_CHARACTERS, misses, read_floors, sample
+from tests.kit.redaction_scores import Score, ours, read_corpus
 
 CORPUS = Path(__file__).parents[4] / "shared/data/pii/presidio_synth_v2.jsonl"
 GOALS = {

@@ -8,12 +8,12 @@ import string
 import uuid
 
 import pytest
-from growth import grows_in_proportion
-from made_up_keys import ALNUM, BARE, HEX, NAMED, make_key
 
 from mnemoscope.memory.privacy.detectors.secret_shapes import read_shapes
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.growth import grows_in_proportion
+from tests.kit.made_up_keys import ALNUM, BARE, HEX, NAMED, make_key
 
 OF_EACH = 20
 SENTENCES = (

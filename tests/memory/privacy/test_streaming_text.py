@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from canaries import CANARIES, SUBJECT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from mnemoscope.memory.privacy.engine.streaming_text import (
     StreamingText,
     redact_streamed,
 )
+from tests.kit.canaries import CANARIES, SUBJECT
 
 KEY = (
     "-----BEGIN PRIVATE KEY-----\n"

@@ -3,12 +3,12 @@
 import uuid
 
 import pytest
-from growth import grows_in_proportion
 from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.memory import configure, context
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.memory.privacy.detectors.term_lists import read_term_lists
+from tests.kit.growth import grows_in_proportion
 
 ID = str(uuid.UUID(int=1 << 100, version=4))
 

@@ -11,10 +11,10 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from typing import NamedTuple
 
 import pytest
-from counting import cost_of, counted_here
 from pydantic import BaseModel, ConfigDict
 
 from mnemoscope.memory.errors import RedactionError
+from tests.kit.call_costs import cost_of, counted_here
 
 MAIL = "ada@example.com"
 

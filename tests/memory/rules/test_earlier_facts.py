@@ -15,7 +15,6 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.memory import (
@@ -30,6 +29,7 @@ from mnemoscope.memory import (
 )
 from mnemoscope.memory.rules import earlier_facts
 from mnemoscope.memory.rules.run_facts import RunFacts
+from tests.kit.patience import GIVE_UP_S
 
 PLACE = ("facts",)
 

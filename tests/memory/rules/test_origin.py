@@ -6,10 +6,7 @@ from contextlib import ExitStack
 from threading import Event, Thread
 
 import pytest
-from children import exit_code_of_child
-from growth import grows_in_proportion
 from langgraph.store.memory import InMemoryStore
-from origin_tools import said_by_a_person
 from qdrant_client import QdrantClient, models
 
 from mnemoscope.memory import ConfigurationError, HeldError, Origin, Trust
@@ -17,6 +14,9 @@ from mnemoscope.memory.rules.origin import _signs
 from mnemoscope.memory.rules.recheck import Answer, recheck
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.children import exit_code_of_child
+from tests.kit.growth import grows_in_proportion
+from tests.kit.origin_tools import said_by_a_person
 
 PLACE = ("facts",)
 TEA = {"likes": "tea"}

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
-from origin_tools import said_by_a_person
 
 from mnemoscope.memory import Origin, Trust, context
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.origin_tools import said_by_a_person
 
 PLACE = ("facts",)
 KEYS = st.integers(0, 1).map(str)

@@ -14,7 +14,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
-from origin_tools import ask_person, browse, crm_read, said_by_a_person
 
 from mnemoscope.adapters.langgraph.checkpoint.facts import KEY
 from mnemoscope.adapters.langgraph.runs.gate import gate
@@ -24,6 +23,7 @@ from mnemoscope.memory.rules import held_writes, memory_labels, run_facts
 from mnemoscope.memory.rules.decisions import decision_event
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.verdict_event import Choice
+from tests.kit.origin_tools import ask_person, browse, crm_read, said_by_a_person
 
 PLACE = ("facts",)
 TOOLS = {"crm_*": Trust.INTERNAL_TOOL, "ask_person": Trust.PERSON}

@@ -11,11 +11,11 @@ from langchain_core.retrievers import BaseRetriever
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
-from origin_tools import browse, crm_read
 
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.memory import Origin, Trust, context
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.origin_tools import browse, crm_read
 
 PLACE = ("facts",)
 

@@ -24,12 +24,12 @@ from langgraph.graph import START, StateGraph
 from langgraph.store.base import GetOp, PutOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, RetryPolicy, interrupt
-from origin_tools import browse, crm_read
 from qdrant_client import QdrantClient, models
 
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.memory import Origin, Trust, context
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.origin_tools import browse, crm_read
 
 PLACE = ("facts",)
 PERSON = Trust.PERSON.code

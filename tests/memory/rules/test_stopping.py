@@ -16,7 +16,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from agents_elsewhere import Step, trajectories
 from langchain.agents import create_agent
 from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage
@@ -32,6 +31,7 @@ from mnemoscope.memory.rules.run_facts import MOST_DONE, KeyedHashes, RunFacts
 from mnemoscope.memory.rules.stopping import Stopping
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.agent_trajectories import Step, trajectories
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LOCOMO = Path(__file__).parents[4] / "shared/data/locomo/conv_26.json"

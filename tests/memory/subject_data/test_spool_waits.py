@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.audit.sink.spool import spool_files
 from mnemoscope.memory import Mnemoscope
 from mnemoscope.memory.settings import load_settings
+from tests.kit.patience import GIVE_UP_S
 
 
 @pytest.fixture

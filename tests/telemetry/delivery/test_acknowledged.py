@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.telemetry.delivery.acknowledged import MOST_RANGES, Acknowledged, NumberRange
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.sink import UnacceptableError
+from tests.kit.patience import GIVE_UP_S
 
 
 class Choosy:

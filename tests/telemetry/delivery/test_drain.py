@@ -11,9 +11,7 @@ import time
 from textwrap import dedent
 
 import pytest
-from children import exit_code_of_child
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
-from patience import GIVE_UP_S
 
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.lane import Lane, inside_sink
@@ -21,6 +19,8 @@ from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
 from mnemoscope.telemetry.delivery.sink import UnavailableError
 from mnemoscope.telemetry.event.event import Event
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import GIVE_UP_S
 
 QUICK = LaneLimits(linger_s=0.001, backoff_s=0.001)
 

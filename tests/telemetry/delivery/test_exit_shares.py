@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
@@ -13,6 +12,7 @@ from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
 from mnemoscope.telemetry.delivery.sink import SinkOutput, UnavailableError
+from tests.kit.patience import GIVE_UP_S
 
 REST_S, CLOSE_S = 1.0, 1.0
 CALLS = 200

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 
 import pytest
-from counting import cost_of, counted_here
-from patience import GIVE_UP_S, until
 
 from mnemoscope.telemetry.delivery.fan_out import UNCOUNTED, UNSHARED, FanOut
+from tests.kit.call_costs import cost_of, counted_here
+from tests.kit.patience import GIVE_UP_S, until
 
 
 class Roused:

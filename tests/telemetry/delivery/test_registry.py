@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import ConfigurationError, Mnemoscope
 from mnemoscope.memory.settings import SINK_NAMES, load_settings
@@ -17,6 +16,7 @@ from mnemoscope.memory.sinks import SINKS
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.delivery.registry import GROUP, SinkContext, SinkRegistry
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.patience import GIVE_UP_S
 
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 

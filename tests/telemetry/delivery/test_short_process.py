@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from patience import GIVE_UP_S
+
+from tests.kit.patience import GIVE_UP_S
 
 pytestmark = pytest.mark.skipif(
     (3, 12) <= sys.version_info < (3, 12, 3),

@@ -7,15 +7,15 @@ from typing import Any, TypedDict
 
 import msgspec
 import pytest
-from any_events import events
 from hypothesis import given
 from langgraph.graph import START, StateGraph
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import context
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.logs.sink import sentence
 from mnemoscope.telemetry.text import one_line
+from tests.kit.patience import GIVE_UP_S
+from tests.kit.sample_events import events
 
 FORGED = 'x\n{"level" "DEBUG"}\r\x1b[2J\x9b1m\u2028\u202ey'
 """Ends the line, clears the screen, and turns the direction of what follows."""

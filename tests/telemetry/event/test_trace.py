@@ -7,12 +7,12 @@ import os
 import random
 
 import pytest
-from children import exit_code_of_child
 from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from mnemoscope.telemetry.event.trace import RandomIds, TraceRef, Tracing, entered
+from tests.kit.children import exit_code_of_child
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import replace
-from own_process import leaving, run_code
 
 from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
 from mnemoscope.telemetry.event.parent_run import ParentRun
@@ -17,6 +16,7 @@ from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.langsmith import sink as langsmith_sink
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink, capture_parent
+from tests.kit.own_process import leaving, run_code
 
 USAGE = Usage(
     model="gpt-4o-mini",

@@ -10,9 +10,9 @@ from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.telemetry.logs.file import LogFile
+from tests.kit.patience import GIVE_UP_S
 
 WRITER = """
 import sys

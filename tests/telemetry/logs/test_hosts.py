@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from patience import GIVE_UP_S
+
+from tests.kit.patience import GIVE_UP_S
 
 CALLS = """
 from mnemoscope.memory import configure, observe

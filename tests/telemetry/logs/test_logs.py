@@ -9,7 +9,6 @@ import sys
 
 import pytest
 from loguru import logger
-from patience import GIVE_UP_S
 
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
@@ -22,6 +21,7 @@ from mnemoscope.telemetry.logs import records as log_records
 from mnemoscope.telemetry.logs.records import JsonFormatter
 from mnemoscope.telemetry.logs.sink import LogSink, sentence
 from mnemoscope.telemetry.text import clean_text, json_text, utc_text
+from tests.kit.patience import GIVE_UP_S
 
 
 @pytest.fixture

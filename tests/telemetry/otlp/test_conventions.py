@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
-from any_events import events
 from hypothesis import HealthCheck, given, settings
 
 from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.otlp.conventions import semconv
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 from mnemoscope.telemetry.otlp.histograms import OwnHistograms
+from tests.kit.sample_events import events
 
 CONVENTIONS = json.loads(Path(__file__).with_name("conventions.json").read_text("utf-8"))
 TYPES = {"string": str, "int": int, "double": float, "boolean": bool, "any": str, "string[]": list}

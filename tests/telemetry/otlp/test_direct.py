@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import pytest
-from any_events import events
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
@@ -15,7 +14,6 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.resources import Resource
-from patience import GIVE_UP_S
 
 from mnemoscope.telemetry.event.event import Redacted, Status
 from mnemoscope.telemetry.event.trace import TraceRef
@@ -27,6 +25,8 @@ from mnemoscope.telemetry.otlp.fast.wire import attributes_of
 from mnemoscope.telemetry.otlp.histograms import OwnHistograms
 from mnemoscope.telemetry.otlp.metrics import instruments_of
 from mnemoscope.telemetry.otlp.sink import OtlpSink
+from tests.kit.patience import GIVE_UP_S
+from tests.kit.sample_events import events
 
 BATCHES = st.lists(events, min_size=1, max_size=5)
 RESOURCE = Resource({"service.name": "agent", "host.cpus": 2}, schema_url="https://schemas/1")

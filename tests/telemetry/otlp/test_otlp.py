@@ -19,8 +19,6 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRatioBased
-from own_process import leaving, run_code
-from patience import GIVE_UP_S
 
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.sink import (
@@ -37,6 +35,8 @@ from mnemoscope.telemetry.otlp.metrics import OTHER, CappedValues
 from mnemoscope.telemetry.otlp.settings import timeout_s
 from mnemoscope.telemetry.otlp.sink import OtlpSink
 from mnemoscope.telemetry.otlp.spans import own_context
+from tests.kit.own_process import leaving, run_code
+from tests.kit.patience import GIVE_UP_S
 
 USAGE = Usage(
     model="gpt-4o-mini",

@@ -25,7 +25,6 @@ from opentelemetry.trace import (
     TraceState,
     set_span_in_context,
 )
-from patience import GIVE_UP_S
 from prometheus_client import CollectorRegistry
 
 from mnemoscope.memory import Mnemoscope
@@ -36,6 +35,7 @@ from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.otlp.redacted_span import FAILED
 from mnemoscope.telemetry.otlp.span_counts import SpanOutcome
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
+from tests.kit.patience import GIVE_UP_S
 
 CANARY = "greta.lindqvist@example.com"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from children import exit_code_of_child
-from patience import GIVE_UP_S
 
 from mnemoscope.telemetry.otlp.conventions import semconv
 from mnemoscope.telemetry.otlp.sink import OtlpSink
 from mnemoscope.telemetry.otlp.streams import STREAMS, Streams
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import GIVE_UP_S
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ import sys
 import threading
 
 import pytest
-from patience import GIVE_UP_S
 
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.patience import GIVE_UP_S
 
 
 class Clock:

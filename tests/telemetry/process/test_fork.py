@@ -5,10 +5,9 @@ from __future__ import annotations
 import gc
 import os
 
-from children import exit_code_of_child
-
 from mnemoscope.telemetry.process import fork
 from mnemoscope.telemetry.process.fork import reset_after_fork
+from tests.kit.children import exit_code_of_child
 
 
 class Thing:

@@ -6,9 +6,9 @@ import os
 import threading
 
 import pytest
-from children import exit_code_of_child
 
 from mnemoscope.telemetry.process.fork_lock import ForkLock
+from tests.kit.children import exit_code_of_child
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 

@@ -10,8 +10,9 @@ import subprocess
 import sys
 
 import pytest
-from patience import GIVE_UP_S
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.kit.patience import GIVE_UP_S
 
 _APP = f"""
 import os

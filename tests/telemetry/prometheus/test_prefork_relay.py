@@ -11,8 +11,9 @@ import sys
 from collections import Counter
 
 import pytest
-from patience import GIVE_UP_S, until
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.kit.patience import GIVE_UP_S, until
 
 APP = """
 import os

@@ -7,7 +7,6 @@ import threading
 import weakref
 
 import pytest
-from any_events import events
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -25,6 +24,7 @@ from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.prometheus.live import LiveCollector
 from mnemoscope.telemetry.prometheus.metrics import Cap
 from mnemoscope.telemetry.prometheus.sink import NODE_OPERATION, PrometheusSink
+from tests.kit.sample_events import events
 
 
 @pytest.fixture

@@ -11,9 +11,7 @@ import threading
 import urllib.request
 
 import pytest
-from children import exit_code_of_child
 from msgspec import structs
-from patience import GIVE_UP_S
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -21,6 +19,8 @@ from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.delivery.registry import SinkContext
 from mnemoscope.telemetry.prometheus.factory import build
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import GIVE_UP_S
 
 
 @pytest.fixture

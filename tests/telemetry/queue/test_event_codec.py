@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 import orjson
 import pytest
-from any_events import events
 from hypothesis import given, settings
 
 from mnemoscope.memory.privacy.engine.content import content_again, to_content
@@ -13,6 +12,7 @@ from mnemoscope.telemetry.event.event import Event
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.queue.codec import FIELDS, EventDecoder, encode
 from mnemoscope.telemetry.text import clean_text, json_text
+from tests.kit.sample_events import events
 
 KEYS = SubjectKeys(b"sixteen bytes or more")
 

@@ -10,7 +10,6 @@ import threading
 from itertools import pairwise
 
 import pytest
-from children import exit_code_of_child
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from mnemoscope.telemetry.queue.event_file import PAGE_BYTES
 from mnemoscope.telemetry.queue.folder import files_in
 from mnemoscope.telemetry.queue.source import EventSource, UnreadableError
 from mnemoscope.telemetry.queue.writer import QueueWriter
+from tests.kit.children import exit_code_of_child
 
 KEYS = SubjectKeys(b"sixteen bytes or more")
 MIB = 1024 * 1024

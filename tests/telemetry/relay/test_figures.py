@@ -6,12 +6,12 @@ import os
 import signal
 
 import pytest
-from children import exit_code_of_child
-from patience import until
-from still_clock import Clock
 
 from mnemoscope.telemetry.prometheus.live import LiveMetric, counter, latest
 from mnemoscope.telemetry.relay.figures import SILENT_AFTER_S, FiguresTeller, WritersFigures
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import until
+from tests.kit.still_clock import Clock
 
 A, B = "a" * 16, "b" * 16
 IN_FLIGHT = LiveMetric("mnemoscope_operations_in_flight", "Now")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 
-from patience import until
-
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.queue.codec import EventDecoder
 from mnemoscope.telemetry.relay import feed as feed_module
+from tests.kit.patience import until
 
 from .conftest import ListedSink
 

@@ -7,8 +7,6 @@ import signal
 import threading
 
 import pytest
-from children import exit_code_of_child
-from patience import until
 
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.sink import FollowedWriter
@@ -26,6 +24,8 @@ from mnemoscope.telemetry.relay.folder import (
     take_folder,
 )
 from mnemoscope.telemetry.relay.sink import RelaySink
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import until
 
 from .conftest import KEYS, MIB, KeepingSink, ListedSink
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 
 import pytest
-from counting import cost_of, counted_here
 from prometheus_client import CollectorRegistry
 
 from mnemoscope.memory.privacy.engine.content import content_again
@@ -28,6 +27,7 @@ from mnemoscope.telemetry.queue.event_file import PAGE_BYTES
 from mnemoscope.telemetry.queue.folder import files_in
 from mnemoscope.telemetry.queue.source import EventSource
 from mnemoscope.telemetry.relay.sink import RelaySink
+from tests.kit.call_costs import cost_of, counted_here
 
 from .conftest import KEYS
 

@@ -6,8 +6,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from bench import wrapping
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.langgraph.checkpoint import degraded as langgraph_degraded
@@ -17,6 +15,8 @@ from mnemoscope.memory.database import Database
 from mnemoscope.memory.limits import replayer
 from mnemoscope.memory.limits.policy import BreakerPolicy, Policy
 from mnemoscope.telemetry.event.event import OperationClass
+from tests.kit.bench import wrapping
+from tests.kit.patience import GIVE_UP_S
 
 guarded = wrapping(ADAPTER)
 

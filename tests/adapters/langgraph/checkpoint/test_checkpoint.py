@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from bench import wrapping
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
@@ -20,7 +19,6 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, Interrupt, Send, interrupt
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER, METHODS, NOT_GUARDED
 from mnemoscope.adapters.langgraph.shared.state import StateWalker
@@ -34,6 +32,8 @@ from mnemoscope.memory.errors import (
 )
 from mnemoscope.memory.limits.policy import Policy
 from mnemoscope.telemetry.event.event import OperationClass, Status
+from tests.kit.bench import wrapping
+from tests.kit.patience import GIVE_UP_S
 
 guarded = wrapping(ADAPTER)
 

@@ -11,12 +11,9 @@ from collections import defaultdict
 from functools import lru_cache
 from itertools import count
 
-from bench import Bench, wrapping
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-from patience import GIVE_UP_S
-from unplugged import Memory, checkpoint, somebody_else, thread
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.langgraph.checkpoint.lost import ThreadChangedError
@@ -30,6 +27,9 @@ from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import Journalled, OperationClass
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.bench import Bench, wrapping
+from tests.kit.patience import GIVE_UP_S
+from tests.kit.unplugged_savers import Memory, checkpoint, somebody_else, thread
 
 guarded = wrapping(langgraph_checkpoint.ADAPTER)
 KEYS = SubjectKeys(b"sixteen bytes or more")

@@ -6,13 +6,13 @@ import logging
 from collections import Counter
 
 import pytest
-from unplugged import Memory, put, steps
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.health.checks import examine
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.event.event import Journalled
+from tests.kit.unplugged_savers import Memory, put, steps
 
 
 def left(collector):

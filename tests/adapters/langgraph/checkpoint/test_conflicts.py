@@ -8,12 +8,20 @@ import logging
 from dataclasses import replace
 
 import pytest
-from bench import wrapping
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
-from patience import GIVE_UP_S, until
-from unplugged import (
+
+from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
+from mnemoscope.adapters.toolkit.proxy import guard_of
+from mnemoscope.memory.errors import ConfigurationError, MnemoscopeError
+from mnemoscope.memory.health.checks import examine
+from mnemoscope.memory.health.live_metrics import LiveMetrics
+from mnemoscope.memory.settings import load_settings
+from mnemoscope.telemetry.event.event import Journalled
+from tests.kit.bench import wrapping
+from tests.kit.patience import GIVE_UP_S, until
+from tests.kit.unplugged_savers import (
     Memory,
     approving,
     checkpoint,
@@ -23,14 +31,6 @@ from unplugged import (
     steps,
     thread,
 )
-
-from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
-from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.errors import ConfigurationError, MnemoscopeError
-from mnemoscope.memory.health.checks import examine
-from mnemoscope.memory.health.live_metrics import LiveMetrics
-from mnemoscope.memory.settings import load_settings
-from mnemoscope.telemetry.event.event import Journalled
 
 guarded = wrapping(ADAPTER)
 CHANGED = (Journalled.LOST, "ThreadChangedError")

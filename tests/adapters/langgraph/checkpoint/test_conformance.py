@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
-from bench import wrapping
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
+from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)
 

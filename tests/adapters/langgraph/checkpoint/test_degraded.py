@@ -8,14 +8,11 @@ from collections import Counter
 from typing import TypedDict
 
 import pytest
-from bench import wrapping
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
-from patience import GIVE_UP_S
-from unplugged import MAIL, Memory, approving, pluggable, thread
 
 from mnemoscope.adapters.langgraph.checkpoint import overlay as langgraph_overlay
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER, METHODS
@@ -27,6 +24,9 @@ from mnemoscope.memory.health.checks import examine
 from mnemoscope.memory.health.model import State as HealthState
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
+from tests.kit.bench import wrapping
+from tests.kit.patience import GIVE_UP_S
+from tests.kit.unplugged_savers import MAIL, Memory, approving, pluggable, thread
 
 guarded = wrapping(ADAPTER)
 

@@ -7,11 +7,8 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from bench import wrapping
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from patience import GIVE_UP_S, until
-from unplugged import Memory, checkpoint, pluggable, put, somebody_else, steps, thread
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.proxy import guard_of
@@ -19,6 +16,17 @@ from mnemoscope.memory.errors import DeadlineExceededError, StoreUnavailableErro
 from mnemoscope.memory.limits.policy import DEADLINES_S
 from mnemoscope.memory.subject_data.records import DataSubject
 from mnemoscope.telemetry.event.event import Journalled, OperationClass
+from tests.kit.bench import wrapping
+from tests.kit.patience import GIVE_UP_S, until
+from tests.kit.unplugged_savers import (
+    Memory,
+    checkpoint,
+    pluggable,
+    put,
+    somebody_else,
+    steps,
+    thread,
+)
 
 guarded = wrapping(ADAPTER)
 DELETED = Journalled.LOST, "ThreadDeletedError"

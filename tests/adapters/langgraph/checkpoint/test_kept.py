@@ -10,11 +10,11 @@ import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.graph import START, StateGraph
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
 from mnemoscope.memory import context
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.patience import GIVE_UP_S
 
 MAIL = "ada@example.com"
 

@@ -9,16 +9,16 @@ import sys
 from typing import Annotated, TypedDict
 
 import pytest
-from bench import wrapping
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.langgraph.runs.graph import runnable
 from mnemoscope.memory import context
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.pricing.prices import Prices
+from tests.kit.bench import wrapping
+from tests.kit.patience import GIVE_UP_S
 
 RUNS = 20
 NAME = "Zebulon"

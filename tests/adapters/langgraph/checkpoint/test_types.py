@@ -19,7 +19,6 @@ from zoneinfo import ZoneInfo
 import attrs
 import numpy as np
 import pytest
-from bench import wrapping
 from langchain_core.documents import Document
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
@@ -32,6 +31,7 @@ from pydantic.v1 import BaseModel as FirstModel
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
 from mnemoscope.memory.errors import RedactionError
+from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)
 MAIL = "ada@example.com"

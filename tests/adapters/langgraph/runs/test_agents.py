@@ -27,9 +27,9 @@ from langgraph.pregel import NodeBuilder, Pregel
 from langgraph_supervisor import create_supervisor
 from langsmith import Client, traceable
 from langsmith.run_helpers import tracing_context
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.patience import GIVE_UP_S
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The v3 streaming protocol"),

@@ -15,12 +15,12 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.graph import START, StateGraph
-from patience import GIVE_UP_S, until
 
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
 from mnemoscope.adapters.langgraph.runs.graph import runnable
 from mnemoscope.adapters.langgraph.runs.spans import RunKind
 from mnemoscope.telemetry.pricing.prices import Prices
+from tests.kit.patience import GIVE_UP_S, until
 
 # Sums of these are exact in binary.
 BEFORE_S, FIRST_S, EACH_S, AFTER_S = 0.5, 0.25, 0.125, 0.0625

@@ -13,13 +13,13 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.runs.content import MOST_CHARS, copied
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.langsmith.runs import runs_of
 from mnemoscope.telemetry.otlp.conventions import semconv
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
+from tests.kit.patience import GIVE_UP_S
 
 MAIL = "ada@example.com"
 TAG = "<EMAIL_ADDRESS>"

@@ -12,7 +12,6 @@ from typing import Any, TypedDict
 from uuid import uuid4
 
 import pytest
-from counting import Cost, cost_of, counted_here, functions_of
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult, LLMResult
@@ -26,6 +25,7 @@ from mnemoscope.adapters.langgraph.runs.runs import Runs
 from mnemoscope.adapters.langgraph.runs.stream import UsageFactory
 from mnemoscope.memory import context
 from mnemoscope.telemetry.pricing.prices import Price, Prices
+from tests.kit.call_costs import Cost, cost_of, counted_here, functions_of
 
 PRICES = Prices({"scripted-1": Price(input=1.0, output=2.0)})
 OURS = str(Path(next(iter(adapters.__path__))))

@@ -15,7 +15,6 @@ from collections import Counter
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from bench import Bench
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -25,7 +24,6 @@ from langgraph.types import Command, RetryPolicy, Send, interrupt
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from patience import GIVE_UP_S
 from prometheus_client import CollectorRegistry
 
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
@@ -36,6 +34,8 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.otlp.sink import OtlpSink
 from mnemoscope.telemetry.pricing.prices import Price, Prices
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
+from tests.kit.bench import Bench
+from tests.kit.patience import GIVE_UP_S
 
 PRICES = Prices({"family-1": Price(input=1.0, output=2.0, cached_input=0.5, cache_write=4.0)})
 ABOUT = {"model_name": "family-1", "model_provider": "fakeco"}

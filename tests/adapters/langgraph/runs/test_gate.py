@@ -15,7 +15,6 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.graph import START, StateGraph
 from langgraph.types import RetryPolicy
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.runs.gate import _GateHandler, gate, guard_models
 from mnemoscope.adapters.langgraph.runs.stream import UsageFactory
@@ -26,6 +25,7 @@ from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
 from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.pricing.prices import Price, Prices
+from tests.kit.patience import GIVE_UP_S
 
 PRICES = Prices({"scripted-1": Price(input=10_000, output=0)})
 USED = {"input_tokens": 100, "output_tokens": 5, "total_tokens": 105}

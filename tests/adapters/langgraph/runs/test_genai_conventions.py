@@ -16,11 +16,11 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import context
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
+from tests.kit.patience import GIVE_UP_S
 
 LISTED = json.loads(Path(__file__).with_name("genai_spans.json").read_text("utf-8"))["spans"]
 

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypedDict
 
 import pytest
-from bench import wrapping
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.runnables import RunnableLambda
@@ -24,7 +23,6 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.stream import StreamTransformer
 from langgraph.types import Command, RetryPolicy, interrupt
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_span
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.langgraph.runs.callbacks import GraphCallbacks, graph_callbacks
@@ -35,6 +33,8 @@ from mnemoscope.memory import context, feature
 from mnemoscope.memory.errors import UnsupportedClientError
 from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.pricing.prices import Prices
+from tests.kit.bench import wrapping
+from tests.kit.patience import GIVE_UP_S
 
 MAIL = "ada@example.com"
 PRICES = Prices({})

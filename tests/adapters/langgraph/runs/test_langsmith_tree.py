@@ -15,12 +15,12 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
 from langsmith import Client, traceable
 from langsmith.run_helpers import tracing_context
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink
+from tests.kit.patience import GIVE_UP_S
 
 pytestmark = pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
 TOKENS = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from langgraph.graph import START, StateGraph
 from loguru import logger
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.logs.trace_context import patch_record, trace_ids
+from tests.kit.patience import GIVE_UP_S
 
 
 @pytest.fixture

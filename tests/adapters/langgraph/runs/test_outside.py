@@ -15,11 +15,11 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import Budget, context, feature
 from mnemoscope.memory.errors import BudgetExceededError
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.patience import GIVE_UP_S
 
 TOKENS = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
 

@@ -14,7 +14,6 @@ from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import BaseChatModel, FakeListLLM
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from patience import GIVE_UP_S, until
 
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
 from mnemoscope.adapters.langgraph.runs.gate import gate
@@ -22,6 +21,7 @@ from mnemoscope.memory import Budget, BudgetExceeded
 from mnemoscope.memory.budgets.under_way import BudgetWait
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
+from tests.kit.patience import GIVE_UP_S, until
 
 TOKENS = {"input_tokens": 1, "output_tokens": 0, "total_tokens": 1}
 

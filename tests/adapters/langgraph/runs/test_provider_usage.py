@@ -9,9 +9,9 @@ from langchain_core.language_models import BaseChatModel, BaseLLM
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, Generation, LLMResult
 from langgraph.graph import START, StateGraph
-from patience import GIVE_UP_S
 
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.patience import GIVE_UP_S
 
 ALL = (100, 20, 40, 7, 12)
 """Input, output, cached, written to the cache, reasoning."""

@@ -16,7 +16,6 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, RetryPolicy, Send, interrupt
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.runs import stream as langgraph_stream
 from mnemoscope.adapters.langgraph.runs.callbacks import GraphCallbacks
@@ -26,6 +25,7 @@ from mnemoscope.adapters.langgraph.runs.stream import UsageFactory
 from mnemoscope.memory import context, feature
 from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.pricing.prices import Price, PriceFileError, Prices
+from tests.kit.patience import GIVE_UP_S
 
 MAIL = "ada@example.com"
 PRICES = Prices({"scripted-1": Price(input=1.0, output=2.0, cached_input=0.5, cache_write=4.0)})

@@ -11,10 +11,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import add_usage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.runs.model_calls import StreamedUsage, counts_of
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.patience import GIVE_UP_S
 
 TOKENS = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
 INPUT = [

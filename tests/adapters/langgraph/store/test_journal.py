@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from bench import wrapping
 from langgraph.store.base import GetOp, PutOp
 from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.adapters.langgraph.store.adapter import ADAPTER
+from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)
 

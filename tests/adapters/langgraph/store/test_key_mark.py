@@ -15,12 +15,12 @@ from langgraph.store.base import GetOp, ListNamespacesOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
-from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.store.key_mark import MARK
 from mnemoscope.memory import KeyMismatchError
 from mnemoscope.memory.subject_data.records import DataSubject
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.patience import GIVE_UP_S
 
 PERSON = "ada@example.com"
 HERE = ("people", PERSON)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TypedDict
 
 import pytest
-from bench import wrapping
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import (
     BaseStore,
@@ -30,6 +29,7 @@ from mnemoscope.memory import context
 from mnemoscope.memory.errors import ScopeError, UnsupportedClientError
 from mnemoscope.memory.limits.policy import Policy
 from mnemoscope.telemetry.event.event import OperationClass, Status
+from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from patience import GIVE_UP_S
-from vault_host import KEY, Host
+
+from tests.kit.patience import GIVE_UP_S
+from tests.kit.vault_host import KEY, Host
 
 
 @pytest.fixture

@@ -12,9 +12,6 @@ import time
 from textwrap import dedent
 
 import pytest
-from children import exit_code_of_child
-from patience import GIVE_UP_S
-from vault_host import KEY, MAIL, NAME, SECRET, Host
 
 from mnemoscope.memory import ConfigurationError, Mnemoscope, ScopeError, VaultError, context
 from mnemoscope.memory.guard.operation import Method, Operation
@@ -25,6 +22,9 @@ from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.children import exit_code_of_child
+from tests.kit.patience import GIVE_UP_S
+from tests.kit.vault_host import KEY, MAIL, NAME, SECRET, Host
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 
 import pytest
-from vault_host import KEY, MAIL, NAME
 
 from mnemoscope.memory import ScopeError, UncertainErasureError, VaultError, context
 from mnemoscope.memory.limits.key_use import key_id_of
 from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
 from mnemoscope.telemetry.event.sink_pseudonyms import PSEUDONYM
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.vault_host import KEY, MAIL, NAME
 
 ADA = VaultCustomer("c-1", "acme")
 OTHER = "ffeeddccbbaa99887766554433221100"

@@ -13,13 +13,13 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from patience import GIVE_UP_S
 
 from mnemoscope.memory import ScopeError, UncertainErasureError
 from mnemoscope.memory.privacy.vault.vault import Vault
 from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.patience import GIVE_UP_S
 
 SECRETS = [SubjectKeys(bytes([number]) * 16) for number in range(3)]
 PEOPLE = [VaultCustomer(*each) for each in (("ada", "a"), ("ada", "b"), ("ada", ""), ("bob", "a"))]

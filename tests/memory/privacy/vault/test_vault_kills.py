@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
-from children import exit_code_of_child
-from vault_version_1 import make
 
 from mnemoscope.memory import VaultError
 from mnemoscope.memory.privacy.vault import vault_file
@@ -18,6 +16,8 @@ from mnemoscope.memory.privacy.vault.vault import Vault
 from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.process.faults import Faults
+from tests.kit.children import exit_code_of_child
+from tests.kit.vault_version_1 import make
 
 pytestmark = pytest.mark.forks_often
 

@@ -8,9 +8,6 @@ import sys
 from textwrap import dedent
 
 import pytest
-from patience import GIVE_UP_S
-from vault_host import KEY, NAME
-from vault_version_1 import make
 
 from mnemoscope.memory import (
     ConfigurationError,
@@ -24,6 +21,9 @@ from mnemoscope.memory.privacy.vault import vault_file
 from mnemoscope.memory.privacy.vault.vault_file import Rotation
 from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.patience import GIVE_UP_S
+from tests.kit.vault_host import KEY, NAME
+from tests.kit.vault_version_1 import make
 
 OTHER, THIRD = "ffeeddccbbaa99887766554433221100", "0f" * 16
 PERSON, PLACE = "<PERSON_0123456789abcdef>", "<LOCATION_fedcba9876543210>"

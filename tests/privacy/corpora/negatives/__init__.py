@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from corpora.document import Document, Half
+from tests.privacy.corpora.document import Document, Half
 
 from .templates import read_templates, read_words
 from .values import Values

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.document import Half
+from tests.privacy.corpora.document import Half
 
 from .values import Values
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from random import Random
 from uuid import UUID
 
-from corpora.document import Half
+from tests.privacy.corpora.document import Half
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _BEGIN = {

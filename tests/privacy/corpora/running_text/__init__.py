@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
 
-from corpora.document import Document, Half
-from corpora.languages.generator import documents_of
-from corpora.languages.language_data import LanguageData, parse
+from tests.privacy.corpora.document import Document, Half
+from tests.privacy.corpora.languages.generator import documents_of
+from tests.privacy.corpora.languages.language_data import LanguageData, parse
 
 LANGUAGES = ("de", "en", "es", "fr", "pl")
 

@@ -1,0 +1,1 @@
+"""Programs that measure, and programs that try a whole installation."""

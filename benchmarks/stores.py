@@ -1,0 +1,190 @@
+"""Real stores, bare and guarded: Qdrant, mem0, LangGraph's store, saver and graphs."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable
+from itertools import count, cycle
+from pathlib import Path
+from typing import Any, TypedDict
+
+from benchmarks.cases import ALL, BARE, Scopes, clean_texts, settled
+from benchmarks.rounds import Case
+
+Call = Callable[[Any], Callable[[], object]]
+"""Takes a client, bare or guarded, and returns what is timed."""
+
+PAIR = (("all five", 0.0), ("all five, deadline", 5.0))
+
+
+def side_by_side(
+    scopes: Scopes, make: Callable[[], Any], wrap: Callable[[Any, Any], Any], call: Call
+) -> list[Case]:
+    """Return *call* on what *make* makes: bare, then guarded without and with a deadline."""
+    found = [Case(name=BARE, call=call(make()))]
+    for name, deadline_s in PAIR:
+        scope = scopes.make(ALL, deadline_s=deadline_s)
+        found.append(Case(name=name, call=call(wrap(scope, make())), settle=settled(scope)))
+    return found
+
+
+def qdrant(scopes: Scopes, dims: int) -> dict[str, list[Case]]:
+    """``query_points``, ``upsert`` and ``scroll`` of a Qdrant in memory with 100 points."""
+    from qdrant_client import QdrantClient
+    from qdrant_client.models import Distance, PointStruct, VectorParams
+
+    numbers = random.Random(dims)  # noqa: S311 - the same points in every run
+    vectors = [[numbers.random() for _ in range(dims)] for _ in range(100)]
+    points = [PointStruct(id=n, vector=each, payload={"n": n}) for n, each in enumerate(vectors)]
+    written = PointStruct(id=7, vector=vectors[7], payload={"likes": "green tea", "since": 2019})
+
+    def filled() -> QdrantClient:
+        client = QdrantClient(":memory:")
+        client.create_collection("facts", VectorParams(size=dims, distance=Distance.COSINE))
+        client.upsert("facts", points)
+        return client
+
+    calls: dict[str, Call] = {
+        "query_points": lambda client: (
+            lambda: client.query_points("facts", query=vectors[0], limit=3)
+        ),
+        "upsert": lambda client: lambda: client.upsert("facts", [written]),
+        "scroll": lambda client: lambda: client.scroll("facts", limit=10),
+    }
+    return {
+        f"Qdrant in memory, `{name}`, {dims:,} dimensions": side_by_side(
+            scopes, filled, lambda scope, client: scope.qdrant(client), call
+        )
+        for name, call in calls.items()
+    }
+
+
+def mem0(scopes: Scopes, folder: Path) -> dict[str, list[Case]]:
+    """``add`` and ``search`` of a mem0 with embedded embeddings and a Qdrant in a folder."""
+    from mnemoscope.demo.embedded_mem0 import embedded_memory
+
+    numbers, texts = count(), cycle(clean_texts(60, 500))
+
+    def made() -> Any:
+        memory = embedded_memory(folder / f"mem0-{next(numbers)}")
+        for text in clean_texts(60, 20):
+            memory.add(text, user_id="c-4711", infer=False)
+        return memory
+
+    calls: dict[str, Call] = {
+        "mem0 with wordllama, `search`": lambda memory: (
+            lambda: memory.search(next(texts), filters={"user_id": "c-4711"}, limit=3)
+        ),
+        "mem0 with wordllama, `add` without a model": lambda memory: (
+            lambda: memory.add(next(texts), user_id="c-4711", infer=False)
+        ),
+    }
+    return {
+        title: side_by_side(scopes, made, lambda scope, memory: scope.mem0(memory), call)
+        for title, call in calls.items()
+    }
+
+
+def langgraph_store(scopes: Scopes) -> dict[str, list[Case]]:
+    """``get``, ``put`` and ``search`` of LangGraph's store in memory."""
+    from langgraph.store.memory import InMemoryStore
+
+    namespace, value = ("memories", "c-4711"), {"likes": "green tea", "since": 2019}
+
+    def filled() -> Any:
+        store = InMemoryStore()
+        store.put(namespace, "taste", value)
+        return store
+
+    calls: dict[str, Call] = {
+        "get": lambda store: lambda: store.get(namespace, "taste"),
+        "put": lambda store: lambda: store.put(namespace, "taste", value),
+        "search": lambda store: lambda: store.search(namespace, limit=3),
+    }
+    return {
+        f"LangGraph store, {name}": side_by_side(
+            scopes, filled, lambda scope, store: scope.store(store), call
+        )
+        for name, call in calls.items()
+    }
+
+
+def langgraph_saver(scopes: Scopes) -> dict[str, list[Case]]:
+    """``put`` and ``get_tuple`` of LangGraph's saver in memory."""
+    from langgraph.checkpoint.base import empty_checkpoint
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    config: Any = {"configurable": {"thread_id": "t-1", "checkpoint_ns": ""}}
+    checkpoint = {
+        **empty_checkpoint(),
+        "channel_values": {"said": "she likes green tea"},
+        "channel_versions": {"said": 1},
+    }
+
+    def put(saver: Any) -> Callable[[], object]:
+        return lambda: saver.put(config, checkpoint, {"source": "loop", "step": 1}, {"said": 1})
+
+    def filled() -> Any:
+        saver = InMemorySaver()
+        put(saver)()
+        return saver
+
+    calls: dict[str, Call] = {
+        "get_tuple": lambda saver: lambda: saver.get_tuple(config),
+        "put": put,
+    }
+    return {
+        f"LangGraph saver, {name}": side_by_side(
+            scopes, filled, lambda scope, saver: scope.checkpointer(saver), call
+        )
+        for name, call in calls.items()
+    }
+
+
+class State(TypedDict):
+    """The state of the graph that is invoked."""
+
+    said: str
+
+
+class Parts(TypedDict):
+    """What that graph remembers in."""
+
+    store: Any
+    checkpointer: Any
+
+
+def graph(scopes: Scopes) -> dict[str, list[Case]]:
+    """``graph.invoke`` of one node that reads the store, each time in a thread of its own."""
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.graph import START, StateGraph
+    from langgraph.runtime import Runtime
+    from langgraph.store.memory import InMemoryStore
+
+    def recall(state: State, runtime: Runtime) -> State:
+        assert runtime.store is not None
+        found = runtime.store.get(("memories", "c-4711"), "taste")
+        return {"said": f"{state['said']}: {found.value['likes'] if found else 'nothing'}"}
+
+    builder: Any = StateGraph(State)
+    builder.add_node("recall", recall)
+    builder.add_edge(START, "recall")
+
+    def made() -> Parts:
+        store = InMemoryStore()
+        store.put(("memories", "c-4711"), "taste", {"likes": "green tea"})
+        return {"store": store, "checkpointer": InMemorySaver()}
+
+    def wrapped(scope: Any, parts: Parts) -> Parts:
+        guarded = scope.checkpointer(parts["checkpointer"])
+        return {"store": scope.store(parts["store"]), "checkpointer": guarded}
+
+    def call(parts: Parts) -> Callable[[], object]:
+        compiled = builder.compile(**parts)
+        return lambda: compiled.invoke(
+            {"said": "hi"}, {"configurable": {"thread_id": uuid.uuid4().hex}}
+        )
+
+    title = "LangGraph `graph.invoke`, a node that reads the store, with a saver"
+    return {title: side_by_side(scopes, made, wrapped, call)}

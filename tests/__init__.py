@@ -1,0 +1,1 @@
+"""The tests, and the kit that they share."""

@@ -1,0 +1,1 @@
+"""What tests and benchmarks share: receivers, stand-ins, generators, programs that are killed."""

@@ -1,0 +1,33 @@
+"""
+Print the lower bound of each requirement of ours as a pin, a constraint for installers.
+
+What is installed beside us, a test's library for example, may ask for newer versions: with these
+pins it cannot raise one of ours unseen.
+
+    python -m tests.kit.bounds
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+def pins() -> list[str]:
+    """Return ``name==version``, with the requirement's own marker, for the core and all extras."""
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    extras = (each for extra in project["optional-dependencies"].values() for each in extra)
+    wanted = [*project["dependencies"], *extras]
+    return sorted(
+        re.sub(r"(\[[^\]]*\])?>=", "==", each, count=1)
+        for each in wanted
+        if not each.startswith(f"{project['name']}[")
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join([*pins(), ""]))

@@ -144,7 +144,7 @@ def gates(snapshot: Snapshot) -> list[str]:
     """Return the names of what is a gate: of rules that say what they would have let pass."""
     statement = (
         "SELECT DISTINCT method FROM audit_event "  # noqa: S608 - figures of ours
-        f"WHERE operation = 'verdict' AND {snapshot.evidence('gate')} = method"
+        f"WHERE operation = 'verdict' AND {snapshot.connection.evidence('gate')} = method"
     )
     found: list[Any] = snapshot.execute(statement).fetchall()
     return sorted(str(name) for (name,) in found)
@@ -187,7 +187,7 @@ def agreement(snapshot: Snapshot, gate: str, window: int) -> dict[str, str | int
         ``rejected_passes`` since the last reset.
     """
     names = ("mode", "change", "choice", "passed", "gate")
-    statement = _AGREEMENT.format(**{name: snapshot.evidence(name) for name in names})
+    statement = _AGREEMENT.format(**{name: snapshot.connection.evidence(name) for name in names})
     found: Any = snapshot.execute(statement, (gate, window, window)).fetchone()
     mode, *figures = found
     named = zip(("changes", "decided", "agreed", "rejected_passes"), map(int, figures), strict=True)

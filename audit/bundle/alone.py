@@ -6,6 +6,8 @@ import re
 from importlib.resources import files
 
 _IMPORT = re.compile(r"^from \.(\w+) import [^\n]+\n", re.MULTILINE)
+# A file has one docstring and one future import, and only at its top: those of the modules that are
+# put in would be errors there.
 _HEAD = re.compile(r'\A""".*?"""\n|^from __future__ [^\n]+\n', re.MULTILINE | re.DOTALL)
 
 

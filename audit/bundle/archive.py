@@ -53,6 +53,8 @@ class Archive:
     def __init__(self, file: ZipFile, generated_us: int) -> None:
         self.written: list[ArchiveMember] = []
         self._file = file
+        # Of the request, not of now: what is written again from the same data is the same to the
+        # byte.
         self._time = datetime.fromtimestamp(generated_us / 1e6, UTC).timetuple()[:6]
 
     @contextmanager
@@ -62,6 +64,7 @@ class Archive:
         info.compress_type = ZIP_DEFLATED
         info._compresslevel = _LEVEL  # type: ignore[attr-defined]  # noqa: SLF001 - public from 3.13
         info.external_attr = _OWNER_ONLY << 16
+        # Its size is not known before it ends, and without ZIP64 a member beyond 2 GiB fails then.
         with self._file.open(info, "w", force_zip64=True) as stream:
             counted = _Counted(stream)
             yield counted
@@ -117,13 +120,16 @@ def archive_at(path: Path, generated_us: int) -> Generator[Archive]:
     It is written under another name and renamed when it is whole: a failure leaves no half of it,
     and leaves what was there before.
     """
+    # Beside it, since a file is replaced atomically on one file system only.
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    # Made with its mode: a file that is narrowed afterwards could be opened in between.
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
     try:
         with open(descriptor, "w+b") as file:  # noqa: PTH123 - pathlib opens no descriptors
             with ZipFile(file, "w") as zipped:
                 yield Archive(zipped, generated_us)
             file.flush()
+            # Before the name: a rename may be on the disk sooner than what it names.
             os.fsync(file.fileno())
         draft.replace(path)
     except BaseException:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -60,12 +60,6 @@ class StoreReport:
     n_shared: int = 0
     error: str | None = None
     asked_us: int | None = None
-
-    def but(
-        self, status: StoreStatus, n_memories: int, n_beside: int = 0, *, error: str | None = None
-    ) -> StoreReport:
-        """Return the report with its result."""
-        return replace(self, status=status, n_memories=n_memories, n_beside=n_beside, error=error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,8 @@ class Conversation:
     def add(self, document: dict[str, Any]) -> None:
         """Add one event, as events.jsonl has it."""
         moment = document["occurred_at"]
+        # Events come by their number. Of several processes one that happened earlier may be
+        # recorded later.
         self.first = min(self.first or moment, moment)
         self.last = max(self.last, moment)
         self.counts[document["class"]] += 1
@@ -60,6 +62,7 @@ class Conversation:
         _count(self.purposes, document["purpose"])
         if document["usage"]:
             _count(self.models, document["usage"]["model"])
+        # A graph saves its state at every step: told one by one they would hide what was looked up.
         if document["class"] in _QUIET and document["status"] in {"ok", "empty"}:
             return
         last = self.entries[-1] if self.entries else None
@@ -102,6 +105,8 @@ class Conversations:
 
     def add(self, document: dict[str, Any]) -> None:
         """Add one event, as events.jsonl has it."""
+        # What mem0 asks of Qdrant is told as mem0's; a model call without usage has no figures to
+        # tell.
         if document["nested"] or (document["class"] == MODEL and not document["usage"]):
             self.left_out += 1
             return

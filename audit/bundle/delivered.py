@@ -93,6 +93,7 @@ class DeliveryRanges:
             and all(each.is_exact for each in hits),
         )
         if len(hits) == len(found) and receipts.is_known:
+            # Within all ranges that were hit the answer is the same: an export asks for neighbours.
             first, end = max(each.first for each in hits), min(each.last for each in hits)
             self._last = _Answer(writer, first, end, receipts)
         return receipts
@@ -113,6 +114,7 @@ def _extend(ranges: list[_Range], new: _Range) -> None:
 def _found(ranges: list[_Range], number: int) -> tuple[_Range | None, bool]:
     """Return the range that *number* is in, and whether it is settled: lanes deliver in order."""
     place = bisect_right(ranges, number, key=lambda each: each.first)
+    # Ranges may overlap: one that is not exact spans numbers that others have.
     hits = [each for each in ranges[:place] if each.last >= number]
     best = next((each for each in hits if each.is_exact), hits[0] if hits else None)
     return best, best is not None or any(each.last > number for each in ranges[place:])

@@ -84,10 +84,12 @@ class EventProofs:
 
 def _named(receipts: Receipts, header: dict[str, Any]) -> list[str] | None:
     """Return the names of who received an event. None: it cannot be told."""
+    # A part of the recipients would read like all of them.
     if not receipts.is_known:
         return None
     names = [each.sink for each in receipts.certain if each.is_about_people]
     usage = header.get("usage")
+    # A provider is no sink, and has what the agent put into its prompt.
     return [*names, usage["provider"] or usage["model"]] if usage else names
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from html import escape
@@ -39,6 +40,7 @@ class BundleTotals(NamedTuple):
     erased: int
 
 
+@dataclass(kw_only=True)
 class BundleFacts:
     """
     The data of the first page and the manifest.
@@ -53,24 +55,13 @@ class BundleFacts:
         stores: The result of reading each store.
     """
 
-    def __init__(
-        self,
-        request: Request,
-        subject: BundleSubject,
-        evidence: Evidence,
-        *,
-        summary: EventSummary,
-        conversations: Conversations,
-        latest: Latest,
-        stores: Sequence[StoreReport],
-    ) -> None:
-        self.request = request
-        self.subject = subject
-        self.evidence = evidence
-        self.summary = summary
-        self.conversations = conversations
-        self.latest = latest
-        self.stores = stores
+    request: Request
+    subject: BundleSubject
+    evidence: Evidence
+    summary: EventSummary
+    conversations: Conversations
+    latest: Latest
+    stores: Sequence[StoreReport]
 
     @property
     def is_access(self) -> bool:
@@ -175,6 +166,7 @@ def _why(report: StoreReport) -> str:
 
 def day_of(moment: str | None) -> str:
     """Return the day of a time in ISO 8601, as a person writes it."""
+    # A store gives its own times, in whatever form: what is no ISO 8601 is shown as it is.
     found = _parsed(moment)
     return moment or "" if found is None else f"{found.day} {found:%B %Y}"
 

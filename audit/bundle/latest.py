@@ -35,6 +35,7 @@ class Latest:
             self.beside[store] = self.beside.get(store, 0) + 1
             return
         self.found[store] = self.found.get(store, 0) + 1
+        # Art. 15(1)(g) asks for the source of all of them, those beyond the page included.
         self.n_unexplained += record["origin"] is None
         shown = self.memories.setdefault(store, [])
         if len(shown) < MEMORIES_SHOWN:

@@ -50,6 +50,8 @@ class LoggedMemories:
 
     def add(self, document: dict[str, Any]) -> None:
         """Apply one event, as events.jsonl has it."""
+        # A neutral result stands for a call that the store never had; what the journal kept for it
+        # counts once it was replayed.
         reached = document["status"] in {"ok", "empty"} and not document["neutral"]
         if document["nested"] or not (reached or document["journal"] == "replayed"):
             return
@@ -73,12 +75,15 @@ class LoggedMemories:
         ids = _ids(document)
         self._database.executemany(_FORGET_ONE, [_key(document, each) for each in ids])
         deletes = deletes_of(document, document["class"])
+        # Without ids a deletion says what it covers by its filter. Of one that was narrowed it is
+        # not known what it left.
         if not ids and deletes is not None and deletes.is_whole:
             store, collection, _ = _key(document, "")
             self._database.execute(_FORGET_ALL, {"store": store, "collection": collection})
 
     def leave_out(self, store: str, record: dict[str, Any]) -> None:
         """Leave out what *store* itself has told, unless it is an earlier version."""
+        # The id of an earlier version is that of its memory, which may be there all the same.
         if record["is_current"]:
             place = recorded_name(record["collection"] or ""), recorded_name(record["id"])
             self._database.execute(_TOLD, (store, *place))

@@ -111,4 +111,5 @@ def manifest_note(request: Request, evidence: Evidence, text: bytes) -> str:
 
 def json_page(document: dict[str, Any]) -> bytes:
     """Return *document* as JSON that a person can read."""
+    # A store may hold lone surrogates, which are no UTF-8: one of them must not end the export.
     return json.dumps(document, ensure_ascii=False, indent=2).encode("utf-8", "replace") + b"\n"

@@ -132,6 +132,7 @@ def _entity(name: str) -> str:
 
 def _deleted(facts: BundleFacts) -> list[str]:
     count = facts.counts.deleted
+    # A portability bundle has no deletions in its events, so it cannot show them.
     if not (count and facts.is_access):
         return []
     item = (
@@ -179,6 +180,7 @@ def rights(facts: BundleFacts) -> str:
     listed = "".join(
         f"<dt>{name}</dt><dd>{text(value) if value else _NOT_STATED}</dd>"
         for name, value in rows
+        # Of somebody who is not known there is nothing that the operator would have to state.
         if value or not facts.holds_nothing
     )
     return (

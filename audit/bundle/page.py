@@ -37,6 +37,7 @@ _OF_ACCESS = frozenset({"used", "recipients"})
 def first_page(facts: BundleFacts) -> str:
     """Return README.html."""
     style, script = _source("page.css"), _source("page.js")
+    # By hash and not by nonce: the page is a file, for which nobody makes a nonce.
     policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'"
     title = _TITLES[facts.request.kind]
     return (
@@ -97,6 +98,7 @@ def _since(facts: BundleFacts) -> str:
 
 
 def _verdict(facts: BundleFacts) -> str:
+    # Nothing was found is not nothing is there while a store was not read.
     if facts.holds_nothing and not facts.lacking:
         return (
             "<p class=verdict><b>No data is held about you.</b> The log of the agents names you "

@@ -36,6 +36,7 @@ _SCHEMA = """
       last TEXT NOT NULL,
       PRIMARY KEY(store, memory_id)) WITHOUT ROWID;
 """
+# The first write counts: a later one changes a memory that was there.
 _WRITTEN = "INSERT INTO written VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _USED = """
     INSERT INTO used VALUES (?, ?, 1, ?, ?)
@@ -85,6 +86,7 @@ class ProvenanceIndex:
     def of(self, store: str, record: dict[str, Any]) -> Provenance:
         """Return whence *record* came, a line of memories.jsonl of *store*."""
         if record["kind"] == THREAD:  # the conversation itself, which the agents saved
+            # No single event wrote it: each step of the graph saved it anew.
             return Provenance("observed", None, {"times": 0, "first": None, "last": None})
         memory_id = recorded_name(record["id"])
         found = self._database.execute(
@@ -120,6 +122,7 @@ def _rows(document: dict[str, Any], ids: list[str]) -> list[tuple[Any, ...]]:
         *(document["agent"], document["purpose"], document["origin"], source.get("kind")),
     )
     parts = [part_of(content, each, place, len(ids)) for place, each in enumerate(ids)]
+    # Words of the agent or a tool are no evidence that the person said them.
     is_quotable = document["origin"] == "provided"
     return [
         (document["store"], each, *known, _said(part) if is_quotable else None)
@@ -135,6 +138,8 @@ def _origin(origin: str | None, said: str | None, content: Any) -> str | None:
     """Return the origin of a memory: what is in other words than were said was worked out."""
     if origin != "provided":
         return origin
+    # mem0 stores what a model made of the messages, so that a write by the user can hold a
+    # conclusion.
     words, written = _said(content), said or ""
     is_quoted = bool(words) and (words in written or written in words)
     return "provided" if is_quoted else "inferred"

@@ -56,6 +56,8 @@ def _said(message: Any) -> str:
 
 
 def _texts(content: Any) -> list[str]:
+    # Classes are compared by identity: JSON makes no subclasses, and a history has millions of
+    # values.
     kind = content.__class__  # of what was read as JSON
     if kind is list:
         return [text for each in content for text in _texts(each)]

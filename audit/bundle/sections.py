@@ -225,6 +225,7 @@ _ADDRESSES = frozenset({"key", "namespace", "collection", "collection_name", "ch
 def _quoted(document: dict[str, Any]) -> Any:
     """Return the content of an event without what only says where."""
     content = document["content"]
+    # Of a write a field named key or channels may be what was said.
     if content.__class__ is dict and document["class"] != "remember":
         return {name: each for name, each in content.items() if name not in _ADDRESSES}
     return None if document["class"] == "checkpoint" else content
@@ -236,6 +237,7 @@ def _seen(document: dict[str, Any], texts: dict[str, str]) -> str:
         return "<div class=soft>What was found is somebody else's, and is not shown.</div>"
     if document["class"] != "recall" or not document["memories"]:
         return ""
+    # One memory may be hit by several parts of a query; it is shown once.
     ids = Counter(str(each["memory_id"]) for each in document["memories"])
     known = [texts[each] for each in ids if each in texts]
     shown = "".join(f"<li>{marked(_shortened(each))}</li>" for each in known[:_SEEN])

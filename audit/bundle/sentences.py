@@ -31,6 +31,8 @@ KINDS = {
     "other": "Other",
 }
 
+# The page's filter has fewer kinds than there are classes: a person tells read from written, not
+# resume from checkpoint.
 _KIND_OF = {
     "recall": "read",
     "remember": "written",

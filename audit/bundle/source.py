@@ -69,9 +69,12 @@ def source(log: AuditLog, customer: str | Person, tenant: str | None = None) -> 
         SubjectConflictError: The id names two customers of one tenant.
     """
     with log.reading() as snapshot:
+        # With another secret nobody would be found, which is not that nothing is held.
         snapshot.check_keys()
         person = person_of(snapshot, customer, tenant)
         for each in person.identities:
+            # After a rotation that was not finished an id may be known under two keys, as two
+            # subjects.
             uids = snapshot.uids(each.customer, each.tenant)
             if len(uids) > 1:
                 raise SubjectConflictError(
@@ -157,9 +160,12 @@ def losses(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
     for (header,) in gaps:
         known = json.loads(header)
         data = known["data"]
+        # Its call had not returned when its process died: nobody was told that it was done.
         if data["reason"] == UNDER_WAY:
             continue
         gap = (data["writer"], data["from_wseq"], data["to_wseq"])
+        # A declaration whose acknowledgement was lost is made again; events may come after they
+        # were given up.
         n_events = 0 if gap in seen else gap[2] - gap[1] + 1 - _arrived(snapshot, gap)
         seen.add(gap)
         if n_events > 0:
@@ -177,6 +183,7 @@ def _broken_off(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
         data = known["data"]
         later = (data["writer"], data["counter"] + 1, data["at_most"])
         n_events = later[2] - later[1] + 1 - _arrived(snapshot, later)
+        # In the durable modes calls wait for the disk, so that what is missing was under way.
         if n_events > 0 and not is_durable(data["mode"]):
             yield DeclaredLoss(*later, n_events, _UNKNOWN_END, known["recorded_at"])
 

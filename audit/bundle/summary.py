@@ -98,6 +98,7 @@ class EventSummary:
         """Count one event, as events.jsonl has it."""
         moment = document["occurred_at"]
         self.all.add(moment)
+        # One call of mem0 makes several of Qdrant, and is one thing that was done.
         self.by_class[document["class"]] += not document["nested"]
         if document["class"] != MODEL:
             _period(self.stores, document["store"]).add(moment)
@@ -131,6 +132,7 @@ class EventSummary:
             self.n_erased += 1
             if self.erased and self.erased[-1][1] == seq - 1:
                 self.erased[-1][1] = seq
+            # Bounded: after an erasure every second event of a log may be one.
             elif len(self.erased) < _MOST_RANGES:
                 self.erased.append([seq, seq])
         elif reason is not None:

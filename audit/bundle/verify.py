@@ -62,6 +62,7 @@ def opened_note(note: bytes, key: str) -> list[str]:
     """
     name, key_hash, encoded = key.split("+", 2)
     public = _unbase64(encoded)
+    # The hash in a key is for finding it: one that does not belong to its key is refused.
     expected = sha256(name.encode() + b"\n" + public).hexdigest()[:8]
     text, _, tail = note.decode().rpartition("\n\n")
     for line in tail.split("\n")[:-1]:
@@ -74,6 +75,8 @@ def opened_note(note: bytes, key: str) -> list[str]:
 
 
 def _unbase64(text: str) -> bytes:
+    # Python's decoder ignores the unused bits of the last letter: two texts would be one value, and
+    # a changed byte would pass.
     data = base64.b64decode(text, validate=True)
     if base64.b64encode(data).decode() != text:
         raise ValueError("not base64 as it is written")
@@ -162,6 +165,8 @@ def files_of(path: Path) -> Files:
         archive = zipfile.ZipFile(path)
     except zipfile.BadZipFile:
         raise ChangedError("it is damaged, or no export") from None
+    # Programs differ in which of two they unpack: the one that was checked might not be the one
+    # that is read.
     if len(set(archive.namelist())) != len(archive.namelist()):
         raise ChangedError("a file is in it twice")
     return {name: partial(archive.open, name) for name in archive.namelist()}
@@ -257,6 +262,7 @@ def _check_events(files: Files, root: bytes, progress: Any, report: BundleReport
     """Check every proof, and return the hashes of the files that say what is proved."""
     events, accesses = sha256(), sha256(csv_lines([list(ACCESS_COLUMNS)]))
     with files["proofs.jsonl"]() as lines:
+        # A line without an end would be read into memory as a whole.
         for line in iter(partial(lines.readline, _LONGEST_LINE), b""):
             document = _checked(json.loads(line), root, report)
             events.update(event_line(document))
@@ -273,12 +279,14 @@ def _checked(proof: Any, root: bytes, report: BundleReport) -> dict[str, Any]:
         report.erasure = header["data"]
     path = [_unbase64(each) for each in proof["path"]]
     leaf = sha256(b"\x00" + raw).digest()
+    # The number is inside of what is sealed, too: a proof cannot be moved to another event.
     if header["seq"] != seq or not is_included(leaf, seq, report.size, path, root):
         raise ChangedError(f"event {seq} is not the one that was recorded")
     if proof["detail"] is None:
         report.withheld += proof["withheld"] is not None
         return event_document(header, None, proof["withheld"], proof.get("stated"))
     detail = _unbase64(proof["detail"])
+    # Salted: from a plain hash in the header a short detail could be guessed after its erasure.
     if hmac.new(_unbase64(proof["salt"]), detail, "sha256").hexdigest() != header["detail_commit"]:
         raise ChangedError(f"the detail of event {seq} is not the one that was recorded")
     return event_document(header, json.loads(detail), proof["withheld"], proof.get("stated"))

@@ -177,6 +177,8 @@ class _Writing:
                 for sealed in history:
                     proven = event_proofs.proven(sealed)
                     document = proven.document
+                    # Before the choice of what is covered: what remains follows from all events,
+                    # deletions included.
                     known.memories.add(document)
                     known.provenance.add(document)
                     if not self._covers(document):
@@ -202,6 +204,8 @@ class _Writing:
                 asked_us = clock_ns() // 1_000
                 self._reports.append(self._memories_of(store, out, asked_us))
             read_stores = {each.store for each in self._reports}
+            # A store of the log that this process has not opened is named as not read, never left
+            # out.
             for name in sorted(set(self._known.summary.stores) - read_stores):
                 n_records = self._from_log(name, name, out)
                 status = StoreStatus.NOT_ASKED
@@ -214,26 +218,37 @@ class _Writing:
         )
         if store.unavailable is not None:
             n_logged = self._from_log(store.name, store.store, out)
-            return report.but(StoreStatus.NOT_ASKED, n_logged, error=store.unavailable)
+            return replace(report, n_memories=n_logged, error=store.unavailable)
         read = Counter[bool]()
         shared = 0
         try:
             for record, is_shared in self._records_of(store):
+                # Counted before it is written: it may be another's even where the request does not
+                # cover it.
                 shared += is_shared
                 self._known.memories.leave_out(store.store, record)
                 if self._write_record(store.store, record, out):
                     read[record["is_current"]] += 1
         except Exception as exc:  # noqa: BLE001 - whatever it was, the others are still read
             status = StoreStatus.PARTIAL if read.total() else StoreStatus.FAILED
+            # What was read is no longer in the log's list, so that nothing is there twice.
             n_memories = read[True] + self._from_log(store.name, store.store, out)
             # Not its message, which may quote what is stored.
-            return report.but(status, n_memories, read[False], error=type(exc).__qualname__)
-        if shared:
-            # Art. 15(4): what is somebody else's as well cannot be told apart from what is theirs.
-            error = f"{shared:,} of its records are another customer's, too: without content here"
-            found = report.but(StoreStatus.PARTIAL, read[True], read[False], error=error)
-            return replace(found, n_shared=shared)
-        return report.but(StoreStatus.COMPLETE, read[True], read[False])
+            return replace(
+                report,
+                status=status,
+                n_memories=n_memories,
+                n_beside=read[False],
+                error=type(exc).__qualname__,
+            )
+        report = replace(
+            report, status=StoreStatus.COMPLETE, n_memories=read[True], n_beside=read[False]
+        )
+        if not shared:
+            return report
+        # Art. 15(4): what is somebody else's as well cannot be told apart from what is theirs.
+        error = f"{shared:,} of its records are another customer's, too: without content here"
+        return replace(report, status=StoreStatus.PARTIAL, n_shared=shared, error=error)
 
     def _records_of(self, store: StoreData) -> Iterator[tuple[dict[str, Any], bool]]:
         """Yield records, and whether each is another customer's, too."""
@@ -273,9 +288,9 @@ class _Writing:
 
     def pages(self, subject: BundleSubject) -> BundleFacts:
         facts = BundleFacts(
-            self._request,
-            subject,
-            self._evidence,
+            request=self._request,
+            subject=subject,
+            evidence=self._evidence,
             summary=self._known.summary,
             conversations=self._known.conversations,
             latest=self._latest,

@@ -62,11 +62,13 @@ _SESSION = {
 }
 _PATH = "search_path"
 _numbers = count(1)
+# The limit is for writers, who hold the head row while others queue for it.
 _READING = "SET statement_timeout = 0"
 _TYPES = {"INTEGER": "bigint", "TEXT": "text", "BLOB": "bytea", "REAL": "double precision"}
 _FETCHED = 500
 _LOOK_S = 0.1
 _NUMBER = re.compile(r"\d+")
+# The name of the function depends on the server's version.
 _COPYING = frozenset({"copy_table_data", "copy_heap_data"})
 """Functions of the server that report what a VACUUM FULL has kept."""
 _ADVICE = {
@@ -119,6 +121,8 @@ class PostgresDatabase:
                 connection.execute("COMMIT")
         except BaseException:
             with suppress(Exception):
+                # A pipeline that failed leaves the connection in an aborted transaction, whatever
+                # was raised.
                 connection.rollback()  # nothing, where nothing began
             raise
 
@@ -160,6 +164,7 @@ class PostgresDatabase:
         """
         with self._explained(), self._connected() as connection:
             connection.execute("SET statement_timeout = 0")
+            # What VACUUM refuses is a warning and no error: a role may be set to hear none.
             connection.execute("SET client_min_messages = warning")
             for table in ("audit_subject", "audit_subject_alias", "audit_erasure"):
                 self._write_anew(connection, table)
@@ -269,6 +274,7 @@ class _ReadConnection:
     def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
         # A cursor on the server: the client's own would gather all rows first.
         with self._connection.cursor(f"mnemoscope_{next(_numbers)}", binary=True) as cursor:
+            # The driver's 100 is a round trip for each hundred of millions of rows.
             cursor.itersize = _FETCHED
             cursor.execute(_translated(statement), values)
             yield from cursor
@@ -309,6 +315,7 @@ class _WriteConnection(_ReadConnection):
 
     def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
         found = super().execute(statement, values)
+        # Its error is raised here, and not by whatever is executed next.
         self._pipeline.sync()
         return found
 
@@ -356,6 +363,7 @@ def _answered(pipeline: psycopg.Pipeline) -> Generator[None]:
 
 @lru_cache(256)
 def _translated(statement: str) -> bytes:
+    # psycopg takes %s for values, and a literal % twice.
     return statement.replace("%", "%%").replace("?", "%s").encode()
 
 
@@ -408,6 +416,8 @@ def _fixed_path(connection: psycopg.Connection[Any]) -> str:
     this role's path that has a trail, or the first of all.
     """
     found: Any = connection.execute(_SCHEMAS).fetchone()
+    # Before the next query is sent: with the role's path a name in it may be somebody else's
+    # function.
     connection.execute(_ONLY_OWN)
     home: Any = connection.execute(_HOME, (found[0],)).fetchone()
     return f"{home[0]}, pg_temp" if home else "pg_temp"
@@ -434,6 +444,7 @@ def _vacuumed(connection: psycopg.Connection[Any], table: str) -> _Vacuum:
     kept: list[int] = []
 
     def said(notice: psycopg.errors.Diagnostic) -> None:
+        # Not the translated one, which depends on the server's lc_messages.
         refused.append(notice.severity_nonlocalized == "WARNING")
         # In whatever language, its report begins with their number.
         found = _NUMBER.search(notice.message_detail or "")
@@ -459,6 +470,7 @@ def _migrate(connection: psycopg.Connection[Any], label: str) -> None:
     """Bring a database to the newest version, each step in a transaction of its own."""
     while True:
         with connection.transaction():
+            # Two processes that begin at once would both make the tables.
             connection.execute("SELECT pg_catalog.pg_advisory_xact_lock(%s)", (APPLICATION_ID,))
             version = _version_of(connection)
             check_version(version, label)

@@ -51,6 +51,7 @@ class _PackedDumper(Dumper):
     """A dumper of packed arrays: bytes pass unchanged, and the statement casts them."""
 
     format = Format.BINARY
+    # Unknown to the server until the statement casts it: a fixed type would need a dumper for each.
     oid = 0
 
     def dump(self, obj: _Packed) -> _Packed:
@@ -83,6 +84,7 @@ def packed(
 def _array(element: _Element, values: Sequence[Any]) -> _Packed:
     has_null = None in values
     head = struct.pack(">5i", 1, has_null, element.oid, len(values), 1)
+    # Each of the same length, so that a whole column is packed in one call.
     if element.code and not has_null:
         sized = [_NUMBER_BYTES] * (2 * len(values))
         sized[1::2] = values

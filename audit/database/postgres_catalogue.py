@@ -108,6 +108,7 @@ _SHADOWS = f"""
     WHERE c.oid >= 16384 AND {_BUILT_IN.format(types="ARRAY[c.castsource, c.casttarget]")}
 """  # noqa: S608 - names of ours
 _REPLICA = "SELECT pg_catalog.current_setting('session_replication_role')"
+# The bits of PostgreSQL's pg_trigger.h.
 _MOMENTS = {"BEFORE": 2, "INSERT": 4, "DELETE": 8, "UPDATE": 16, "TRUNCATE": 32}
 """What the words of a trigger add to its ``tgtype``; for each row, 1 besides."""
 
@@ -227,6 +228,7 @@ _LISTED = """
     FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
     WHERE i.indrelid = %s
 """
+# The planner chooses; by what it may not use it is made to read the one or the other.
 _FROM_TABLE = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 _FROM_INDEX = ("enable_seqscan", "enable_bitmapscan", "enable_sort")
 

@@ -13,8 +13,9 @@ them is what the hashes show.
 
 from __future__ import annotations
 
-import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -302,46 +303,19 @@ def _definitions(version: int | None) -> dict[str, _Definition]:
 
 @lru_cache(16)
 def _read(statements: tuple[str, ...]) -> dict[str, _Definition]:
-    found: dict[str, _Definition] = {}
-    for statement in statements:
-        text = " ".join(line.partition("--")[0].strip() for line in statement.splitlines())
-        if created := _CREATED.match(text):
-            found[created[1]] = _created(created[2])
-        elif altered := _ALTERED.match(text):
-            table, how, *given = altered.groups()
-            found[table] = _ADDING[how](found[table], *given)
-    return found
+    # SQLite reads its own words best: no parser of ours has to know what a migration may say.
+    with closing(sqlite3.connect(":memory:")) as fresh:
+        for each in statements:
+            fresh.execute(each)
+        names = fresh.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")
+        return {name: _definition(fresh, name) for (name,) in names.fetchall()}
 
 
-def _with_column(old: _Definition, column: str, its_type: str) -> _Definition:
-    return old._replace(types={**old.types, column: its_type})
-
-
-def _with_name(old: _Definition, before: str, after: str) -> _Definition:
-    def new(name: str) -> str:
-        return after if name == before else name
-
+def _definition(fresh: sqlite3.Connection, table: str) -> _Definition:
+    columns = fresh.execute(f"PRAGMA table_info({table})").fetchall()
+    key = sorted((place, name) for _number, name, *_type, place in columns if place)
     return _Definition(
-        {new(name): its_type for name, its_type in old.types.items()},
-        frozenset(map(new, old.required)),
-        tuple(map(new, old.key)),
+        {name: its_type for _number, name, its_type, *_rest in columns},
+        frozenset(name for _number, name, _type, is_required, *_rest in columns if is_required),
+        tuple(name for _place, name in key),
     )
-
-
-_ADDING = {"ADD": _with_column, "RENAME": _with_name}
-
-
-def _created(body: str) -> _Definition:
-    parts = [each.strip() for each in _COMMA.split(body)]
-    columns = [each.split() for each in parts if each[:1].islower()]
-    key = tuple(words[0] for words in columns if words[2:4] == ["PRIMARY", "KEY"])
-    for each in parts:
-        if each.startswith("PRIMARY KEY"):
-            key = tuple(name.strip() for name in each.partition("(")[2].rstrip(")").split(","))
-    required = frozenset(words[0] for words in columns if words[2:4] == ["NOT", "NULL"])
-    return _Definition({words[0]: words[1] for words in columns}, required, key)
-
-
-_CREATED = re.compile(r"\s*CREATE TABLE (\w+)\s*\((.*)\)[^)]*\Z")
-_ALTERED = re.compile(r"\s*ALTER TABLE (\w+) (ADD|RENAME) COLUMN (\w+) (?:TO )?(\w+)")
-_COMMA = re.compile(r",(?![^(]*\))")

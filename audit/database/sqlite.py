@@ -45,8 +45,11 @@ BUSY_S = 5.0
 
 _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
+    # In WAL mode NORMAL does not sync a commit: what was acknowledged would be lost with the power.
     "PRAGMA synchronous = FULL",
+    # A page that is freed keeps its bytes otherwise, and an erased customer's key with them.
     "PRAGMA secure_delete = ON",
+    # Who can write the file could add a view or trigger that calls functions of this process.
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cache_size = -16384",
     # Seldom: a checkpoint syncs the whole file, and whoever commits waits for it.
@@ -118,6 +121,7 @@ class SqliteDatabase:
                 "MNEMOSCOPE_AUDIT_URL or --audit-url should name another place"
             )
         with self._explained():
+            # A reader that may write would run a checkpoint when it closes, beside a writer's turn.
             address = f"file:{quote(str(path.absolute()))}?mode=ro"
             # The thread that closes a generator need not be the one that began it.
             # Without an isolation level, with which the module begins transactions of its own.
@@ -170,6 +174,7 @@ class SqliteDatabase:
         """Close the database. Another process's turn is waited for, since closing checkpoints."""
         connection, self._connection = self._connection, None
         if connection is not None:
+            # Closed either way: without its turn the log stays for the next who opens the file.
             with suppress(AuditError), self._turn():
                 connection.close()
             connection.close()
@@ -202,6 +207,7 @@ class SqliteDatabase:
             raise
 
     def _leave_what_was_replaced(self) -> None:
+        # SQLite goes on writing to a file that was unlinked, and says nothing of it.
         if self._connection is None or _inode(self._path) == self._inode:
             return
         logger.error(
@@ -308,6 +314,7 @@ class _Rows:
         try:
             some = self._cursor.fetchmany(most)
         except sqlite3.OperationalError:
+            # Already read as any bytes, so it is another error.
             if self._connection.text_factory is not str:
                 raise
             self._connection.text_factory = _any_text
@@ -354,6 +361,8 @@ def _take_turn(fd: int, label: str) -> None:
     deadline = time.monotonic() + BUSY_S
     while True:
         try:
+            # Not blocking: flock has no timeout, and a signal that ends the wait is for the main
+            # thread only.
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:

@@ -118,6 +118,7 @@ def wrong_indexes(connection: sqlite3.Connection, tables: Sequence[str] | None) 
         connection: Of the database.
         tables: Those whose indexes are read. None: all, and the file.
     """
+    # Given a number, the pragma checks the whole file and stops after so many findings.
     wanted = tables or (str(_MOST),)
     found = (connection.execute(f"PRAGMA integrity_check({each})").fetchall() for each in wanted)
     return [_said(text) for rows in found for (text,) in rows if text != "ok"]

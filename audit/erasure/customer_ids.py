@@ -63,6 +63,7 @@ def data_subject(
             runs |= dict.fromkeys(
                 (verbatim(row.run, each.customer) for each in identities), row.run
             )
+            # The redacted form as well: the store has whichever the adapter passed on.
             runs[row.run] = row.run
         memory_ids.setdefault(row.store, set()).update(each.memory_id for each in row.memories)
         if residue and row.content and row.op_class is OperationClass.REMEMBER:
@@ -104,6 +105,7 @@ def _is_shared(
         names = {each.customer for each in identities}
         for memory_id, owner in owners.items():
             known = _saved_by(snapshot, _OF_MEMORY, references.memory(recorded_name(memory_id)))
+            # An owner that redaction has replaced may be anybody, this customer included.
             is_named = owner is not None and not _REDACTED.fullmatch(owner)
             if not known <= own or (not known and is_named and owner not in names):
                 return True
@@ -128,6 +130,7 @@ def _saved_by(snapshot: Snapshot, where: str, ref: bytes) -> set[str]:
 
 def _shorter_ids(log: AuditLog, customer: str, tenant: str | None) -> set[str]:
     parts = customer.split(".")
+    # LangGraph keeps a namespace as text with dots, so that one id can be the beginning of another.
     shorter = {".".join(parts[:count]) for count in range(1, len(parts))} - {""}
     with log.reading() as snapshot:
         return {each for each in shorter if snapshot.uids(each, tenant or "")}

@@ -61,6 +61,7 @@ def write_receipt(
         AuditError: The trail cannot be read.
         OSError: The file cannot be written.
     """
+    # Whoever holds a receipt takes it for all of it.
     if not erasure.complete:
         raise ValueError("an erasure that is not complete has no receipt")
     with log.reading() as snapshot:

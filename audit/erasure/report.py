@@ -187,6 +187,7 @@ def erased_from(store: StoreData) -> StoreErasure:
         Exception: Whatever the store raises.
     """
     outcome = store.erase()
+    # A store that answers that it erased is not believed: it is read again.
     remaining = sum(1 for _ in store.records())
     return StoreErasure(
         name=store.name,
@@ -208,6 +209,7 @@ def failed(store: StoreData, exc: Exception) -> StoreErasure:
 
 
 def _offer(residue: ResidueTexts, record: SubjectRecord) -> None:
+    # The id is theirs wherever it stands; content may quote somebody else.
     residue.offer(record.id)
     if record.is_own:
         residue.offer(record.content)

@@ -100,6 +100,7 @@ class ResidueTexts:
 
 
 def _written(piece: str) -> Needle:
+    # A lone surrogate is stored so by SQLite and JSON alike, and must not end the search.
     plain = piece.encode("utf-8", "surrogatepass")
     return tuple(dict.fromkeys((plain, json.dumps(piece)[1:-1].encode())))
 
@@ -171,6 +172,7 @@ def files_under(paths: Iterable[Path], unread: Callable[[str], object]) -> Itera
             yield path
         elif S_ISDIR(mode):
             for folder, _folders, names in os.walk(path, onerror=lambda exc: unread(_name(exc))):
+                # Opening a pipe to read waits until somebody writes to it.
                 inside = [Path(folder) / name for name in sorted(names)]
                 yield from (each for each in inside if not each.is_fifo() and not each.is_socket())
 
@@ -188,6 +190,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
         before = b""
         while block := file.read(_BLOCK_BYTES):
             yield before + block
+            # A text may begin in one block and end in the next; none is as long as this.
             before = block[-_BLOCK_BYTES // 256 :]
 
 

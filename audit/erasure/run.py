@@ -150,6 +150,7 @@ class ErasureRun:
         self._tell("opening the request")
         resumed = self._requested()
         self._tell("settling what is under way")
+        # A write that waits in a journal would bring back what was erased.
         unsettled = [*self._settled(), *([_LOST] if self._lost else [])]
         subject = data_subject(
             self._log,
@@ -206,6 +207,7 @@ class ErasureRun:
             offer_records(store, self._residue)
         except Exception as exc:  # noqa: BLE001 - whatever a store raises, it is named
             return failed(store, exc)
+        # On the disk before the store forgets: a run that dies in between finds them again.
         self._keep()
         try:
             return erased_from(store)
@@ -263,12 +265,14 @@ class ErasureRun:
         files: Mapping[str, Sequence[Path]] = {}
         try:
             files = self._data.files()
+        # The folder of a log file cannot be listed, say: named, and not taken for clean.
         except OSError:
             yield searched_place(_FILES, Search(unread=("the folder of the log file",)))
         for name, paths in files.items():
             yield searched_place(name, search(words, paths))
         path = self._log.path
         if path is not None:
+            # Pages as they were are in the write-ahead log until it is truncated.
             beside = [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-journal")]
             rows: list[Needle] = [(each,) for each in self._kept.rows]
             yield searched_place(TRAIL, search([*words, *rows], beside))
@@ -300,6 +304,7 @@ class ErasureRun:
             if known is None and not self._lost:
                 keep_words(connection, ring, self._request, KeptWords())
             for subject, its in by_id:
+                # An id that was given with this run and not with the one before.
                 if there.keys().isdisjoint(its.values()):
                     alias = its[ring.current_id]
                     add_alias(
@@ -352,11 +357,13 @@ class ErasureRun:
         """Return how many details were shredded. None: they are still needed."""
         self._keep()
         waits = unsettled or any(each.messages for each in sealed)
+        # The details say which threads and memories are theirs, and the next run needs them.
         if waits or any(each.holds_on for each in stores):
             return None
         self._tell("shredding the trail")
         identities = (Identity(self._customer, self._tenant or ""), *self._others)
         with self._log.reading() as snapshot:
+            # Found again: what settled since may have made the customer known anew.
             uids = snapshot.uids_of(identities)
             rows = _samples(snapshot, snapshot.family(uids)) if uids else []
         self._keep(rows)

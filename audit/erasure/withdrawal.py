@@ -108,6 +108,7 @@ def withdraw(
     for number, each in enumerate(memories, 1):
         tell(f"taking out memory {number:,} of {len(memories):,}")
         outcomes.append(Withdrawn(each, *_taken_out(stores, _logged(uids_of, each))))
+    # Deletions may wait in the journal, too, and are done only when they are replayed.
     unsettled += stores.settle()
     found = Withdrawal(
         request=request,

@@ -185,6 +185,7 @@ def blast_radius(
         snapshot.check_keys()
         snapshot.check_bindings()
         search = _Search(snapshot, most)
+        # An id has its name in one line here, however its store writes it.
         search.begin(recorded_name(memory_id), store, collection)
         search.follow()
         return search.result()
@@ -192,6 +193,7 @@ def blast_radius(
 
 def is_possible_write(row: AuditRow) -> bool:
     """Return whether a store may have what *row* would write."""
+    # A write that timed out may have been done all the same.
     tried = row.status not in _NEVER_TRIED or row.journal in _WAITED
     return row.op_class in _WRITES and tried
 
@@ -259,6 +261,8 @@ class _Search:
         """Follow every reached memory and run, in order of time, until none is left."""
         while self._queue:
             _reached_us, _order, address = heapq.heappop(self._queue)
+            # It was pushed again when an earlier way was found; the first that comes out is the
+            # earliest.
             if address in self._settled:
                 continue
             self._settled[address] = None
@@ -269,6 +273,7 @@ class _Search:
 
     def _follow_memory(self, address: MemoryAddress, reached: _Reached) -> None:
         for row in self._of_memory(address.memory_id):
+            # The keyed hash has the id alone: store and collection are in the detail.
             if ended_us(row) < reached.reached_us or address not in self._named[row.seq]:
                 continue
             if row.op_class is OperationClass.FORGET:
@@ -329,6 +334,7 @@ class _Search:
     def _rows(self, seqs: Sequence[int]) -> list[AuditRow]:
         """Return these operations, each of which is read once."""
         unread = [seq for seq in seqs if seq not in self._read]
+        # Bounded by what is read: one shared document may reach all runs of a year.
         room = self._most - len(self._read)
         self._is_cut |= len(unread) > room
         found = self._sealed.among(found_by_seqs(self._snapshot, unread[:room]))

@@ -137,6 +137,7 @@ class MemoryModel:
                 store=row.store,
                 collection=row.collection,
                 memory_id=each.memory_id,
+                # An update may change metadata alone, and then says nothing of the text.
                 content=content or (before.content if before else None),
                 written_us=before.written_us if before else ended_us(row),
                 changed_us=ended_us(row),
@@ -151,6 +152,8 @@ class MemoryModel:
             if row.deletes is not None and row.deletes.is_whole:
                 del self._memories[key]
             else:
+                # By which filter is in the detail, if at all; whether it matched only the store
+                # knew.
                 self._memories[key] = replace(self._memories[key], in_doubt=True)
 
     def memories(self) -> MemoriesAt:
@@ -222,8 +225,10 @@ def _wholesale(snapshot: Snapshot) -> Iterator[AuditRow]:
 
 def _rebuilt(rows: Iterable[AuditRow], moment_us: int, subjects: Collection[str]) -> MemoriesAt:
     """Return the memories that are there after all of *rows* that had ended by a moment."""
+    # By number: a deletion of everything is in the customer's own history, too.
     done = {row.seq: row for row in rows if _counts(row) and ended_us(row) <= moment_us}
     model = MemoryModel(subjects)
+    # By their ends: of two writes that overlapped the store kept the later one.
     for row in sorted(done.values(), key=lambda each: (ended_us(each), each.seq)):
         model.apply(row)
     return model.memories()

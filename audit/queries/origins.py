@@ -42,6 +42,7 @@ def run_headers(
 ) -> list[dict[str, Any]]:
     """Return the headers of a run's events that others recorded, the latest first."""
     values = snapshot.references.run(run), writer_id, most
+    # A run's name is the application's, and two tenants may use the same.
     wanted = None if tenant is None else snapshot.references.tenant(tenant)
     found = (orjson.loads(bytes(header)) for (header,) in snapshot.execute(_HEADERS, values))
     return [each for each in found if each.get("tenant") == wanted]

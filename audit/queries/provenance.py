@@ -85,6 +85,7 @@ def rows_of(
             return
         person = person_of(snapshot, customer, tenant)
         names = [each.customer for each in person.identities]
+        # Given as the application has it, or copied from what a command has shown.
         wanted = {run, recorded_name(run)}
         for row in reading.history_of(snapshot, person.uids, person.tenants):
             if row.run and wanted & {row.run, *(verbatim(row.run, name) for name in names)}:

@@ -85,17 +85,6 @@ _OF_DETAILS = (
 BY_SUBJECT = f"{_OF_DETAILS} WHERE d.subject_uid = ? ORDER BY d.occurred_us, d.seq"
 
 
-def history(snapshot: Snapshot, customer: str, tenant: str | None) -> Iterator[AuditRow]:
-    """Yield everything recorded about a customer, oldest first."""
-    return map(row_from, found_history(snapshot, customer, tenant))
-
-
-def found_history(snapshot: Snapshot, customer: str, tenant: str | None) -> Iterator[StoredEvent]:
-    """Yield what `history` does, as the tables hold it."""
-    snapshot.check_keys()
-    return found_of(snapshot, snapshot.uids(customer, tenant), (tenant,))
-
-
 def history_of(
     snapshot: Snapshot, subjects: Sequence[str], tenants: Iterable[str | None]
 ) -> Iterator[AuditRow]:
@@ -124,6 +113,7 @@ def found_of(
     unnamed = seqs_by_id_alone(snapshot, uids, _nobodies(snapshot, tenants), written=written)
     if unnamed:
         streams.append(found_by_seqs(snapshot, unnamed))
+    # Each stream is in order already, so that a history of any length is merged in bounded memory.
     found = streams[0] if len(streams) == 1 else heapq.merge(*streams, key=moment_of)
     return SealedEvents(snapshot).among(found)
 
@@ -166,6 +156,7 @@ Condition = Callable[[Snapshot, Any], tuple[str, list[Value]]]
 
 
 def _since(snapshot: Snapshot, moment_us: int) -> tuple[str, list[Value]]:
+    # There is no index of times: the number below which all is older is found by halves.
     return "e.occurred_us >= ? AND e.seq >= ?", [moment_us, first_at(snapshot, moment_us - SKEW_US)]
 
 

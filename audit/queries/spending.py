@@ -172,6 +172,7 @@ def spending(
             for: tenants are keyed hashes.
     """
     found: dict[tuple[str | None, ...], list[Spent]] = {}
+    # Tenants are in the sealed headers alone, which have to be read one by one.
     is_by_column = tenant is None and "tenant" not in by
     rows = (_grouped if is_by_column else _of)(snapshot, by, period, tenant)
     for row in rows:
@@ -187,6 +188,8 @@ def _grouped(
 ) -> Iterable[Sequence[Any]]:
     names = ", ".join(DIMENSIONS[each] for each in by)
     sums = ", ".join(f"sum({each})" for each in _FIGURES)
+    # Grouped by place: PostgreSQL takes two equal expressions with values in them for different
+    # ones.
     places = ", ".join(str(place) for place in range(1, len(by) + 2))
     statement = f"{_CALLS.format(names=names, figures=sums)} GROUP BY {places}"
     found: list[Any] = snapshot.execute(statement, _values(snapshot, period)).fetchall()

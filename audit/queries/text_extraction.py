@@ -46,6 +46,8 @@ def part_of(content: Any, memory_id: str, place: int, of: int) -> Any:
     lists = [content[name] for name in _PARTS if is_of(content.get(name), list)]
     for each in lists:
         named = [part for part in each if _id_of(part) == memory_id]
+        # By id where parts have one; otherwise by place, if the list is of the same length as the
+        # ids.
         if named or len(each) == of:
             return named[0] if named else each[place]
     return content

@@ -66,6 +66,7 @@ def moved_most(found: PeriodSpend) -> TopMover | None:
     if not most or abs(change) < _MOVED * most:
         return None
     lines = features[feature]
+    # Divided by the change, the largest part is the largest, whether it went up or down.
     part = max(lines, key=lambda line: line.change_usd / change)
     is_most = part.change_usd / change >= _MOSTLY
     return TopMover(

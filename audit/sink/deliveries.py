@@ -72,6 +72,7 @@ class Deliveries:
             self._take(each)
         for writer_id in list(self._open):
             log.append_log_event(DELIVERED, {"writer": writer_id, "sinks": self._open[writer_id]})
+            # Only now: what could not be noted is noted the next time.
             del self._open[writer_id]
 
     def _take(self, deliveries: SinkDeliveries) -> None:

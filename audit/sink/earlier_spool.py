@@ -112,6 +112,7 @@ class EarlierSpool:
 
     def _adopt(self, path: Path, record: Record, declare: Declare, taken: Taken) -> int:
         try:
+            # Releases up to 0.2 hold the lock of their file as long as they live.
             held = try_lock(path)
             if held is None:
                 return 0  # a process of that release is alive

@@ -39,6 +39,7 @@ def open_log(context: SinkContext) -> AuditLog:
         log = AuditLog(_url(context), context.keys, previous=previous, retention_days=days)
     except ValueError as exc:
         raise ValueError(f"MNEMOSCOPE_AUDIT_URL: {exc}") from exc
+    # For whoever asks the log what is not in it yet, such as an export.
     log.spool_path = _spool_path(context)
     log.relay_folder = context.settings.get("relay")
     return log

@@ -81,6 +81,8 @@ class FollowedWriters:
         there = self._look()
         known: dict[str, tuple[FollowedNumbers, Presence]] = {}
         for writer_id, state in there.items():
+            # What is no longer there is forgotten, so that a relay which runs for years keeps no
+            # list of the dead.
             found = self._known.get(writer_id) or self._met(writer_id, state)
             found[0].state = state
             known[writer_id] = found

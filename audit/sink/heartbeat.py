@@ -43,6 +43,7 @@ class Heartbeat:
         self._stopping.set()
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout_s)
+        # Another one: the thread that was told to stop may still have to see that it was.
         self._stopping = threading.Event()
 
     def forked(self) -> None:

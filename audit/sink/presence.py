@@ -88,6 +88,7 @@ class Presence:
     def go_on(self) -> None:
         """Go on where somebody else has said that it began, and perhaps that it is idle."""
         self._writer_id = self.writer_id
+        # Its last word is not known here, so that the next one is due at once.
         self._said_at = float("-inf")
 
     @property
@@ -109,6 +110,7 @@ class Presence:
         """Note in the roll that no more were counted than a moment ago, if it is so."""
         counter, before = self.counter, self._counter_before
         self._counter_before = counter
+        # At rest for a beat: who counts all the time would have to ask for each number.
         if counter == before and self._tightened_at != counter:
             self.tighten()
 

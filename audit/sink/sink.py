@@ -121,6 +121,7 @@ class AuditSink:
         self.announce = Announcer(drain)
         self._look_at_disk()
         spool, mode = self.spool, self._mode
+        # Without a spool nothing of a process outlives it that somebody could declare for it.
         roll = Roll(roll_beside(spool.path), self.log.ring, mode) if spool is not None else None
         if roll is not None:
             keep_roll(drain.numbers, roll, mode)
@@ -166,6 +167,7 @@ class AuditSink:
             AuditError: It was not declared.
         """
         with self._guard:
+            # Not asked while the database is away, or the relay would wait for each of its writers.
             if not self._may_ask() and self._backoff is not None:
                 raise self._backoff.error
             try:
@@ -202,6 +204,7 @@ class AuditSink:
         drafts = _drafted(events)
         if not drafts:
             return
+        # Before the events: the roll is never behind the log.
         self._presence.note_counter()
         with self._guard:
             try:
@@ -286,6 +289,7 @@ class AuditSink:
         """Declare lost events, sign and close. Events in the spool stay there."""
         self._rest(is_over=True)  # first: nobody knows how much time there will be for the others
         self._heartbeat.stop(timeout_s / 2)
+        # What they take meanwhile is in the note that ends this process.
         self._deliveries.await_others(timeout_s / 4)
         with self._guard:
             try:
@@ -396,6 +400,7 @@ class AuditSink:
         assert backoff is not None  # noqa: S101 - else it was stored
         if self.spool is None:
             raise backoff.error
+        # True while it appends: one that hangs on its disk takes nothing either.
         self._spool_failed = True
         self.spool.append(events)
         self._spool_failed = False
@@ -423,15 +428,16 @@ class AuditSink:
         self._say(said, drafts, is_quiet=self._has_last(drafts))
         self.stats.recorded += len(drafts)
         self.stats.newest_us = drafts[-1].header.occurred_us
-        self._recovered()
+        self._backoff = None
 
     def _replay(self) -> None:
         spool = self.spool
         if spool is None:
             return
+        # Nothing waits, so nothing else would find out that the database is back.
         if self._backoff is not None and not spool.pending:
             self.stats.size = self.log.record(())
-            self._recovered()
+            self._backoff = None
         if spool.pending:
             replayed = spool.replay(self._record, self._gaps.append)
             self.stats.oldest_waiting_us = None
@@ -502,6 +508,7 @@ class AuditSink:
         while self._gaps:
             gap = self._gaps[0]
             self.log.append_log_event("audit.gap", gap.as_data())
+            # One by one: what was declared before a failure is not declared again.
             del self._gaps[0]
             self.stats.lost += gap.events
             logger.error("%d events are lost to the audit trail (%s)", gap.events, gap.reason)
@@ -519,6 +526,7 @@ class AuditSink:
             self._sign()
 
     def _sign(self) -> None:
+        # A log without events has nothing to sign, and may have no database.
         if not (self._every_s and self.stats.size):
             return
         note, size = self.log.checkpoint(self.announce)
@@ -571,9 +579,6 @@ class AuditSink:
                 f"Events are lost: {why}" if why else f"Until then events wait in {self.spool.path}"
             )
             logger.error("%s. %s", exc, then)
-
-    def _recovered(self) -> None:
-        self._backoff = None
 
     def _note_waiting(self, events: Sequence[Event]) -> None:
         self.stats.spooled += len(events)

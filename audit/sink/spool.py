@@ -266,6 +266,8 @@ class Spool:
                 try:
                     file.sync()
                 except BaseException:
+                    # Not on the disk, so not kept: whoever has the events counts them as lost, and
+                    # a replay would double them.
                     file.take_back(before)
                     file.say(self._events, 0)
                     raise
@@ -279,6 +281,7 @@ class Spool:
 
     def _sealed(self, written: bytes) -> bytes:
         assert self._cipher is not None  # noqa: S101 - there is a file
+        # Counted: each file has a key of its own, so that none is used twice.
         nonce = next(self._nonces).to_bytes(NONCE_BYTES, "big")
         return nonce + self._cipher.encrypt(nonce, written, None)
 
@@ -338,6 +341,7 @@ class Spool:
 
         What is behind the end that its writer has said was never promised to be there.
         """
+        # A process that is gone may have been of before the last rotation.
         rings = [self._ring.current, *(keys for _key_id, keys in self._ring)]
         try:
             source = EventSource(path, rings, self._content)
@@ -379,6 +383,7 @@ def _queued(path: Path) -> list[Path]:
 def _taken_over(path: Path) -> Generator[bool]:
     """Lock a file; False: its process is alive, or another one has removed it by now."""
     try:
+        # A lock that a child inherits would be held until the child ends.
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         yield False

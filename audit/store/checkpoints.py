@@ -55,6 +55,8 @@ def sign(
         created_us = tables.now_us()
         if newest_size == head.size:  # two processes may sign it in the same microsecond
             created_us = max(created_us, newest_us + 1)
+        # Sent before it is stored, so that the row can say where to; one that was sent and not
+        # stored does no harm.
         anchors = json_text(list(announce(note)))
         is_soon = 0 <= created_us - newest_us < KEPT_EVERY_US
         is_near = head.size - newest_size < KEPT_EVERY and is_soon

@@ -73,12 +73,14 @@ class Customers:
             snapshot = Snapshot(connection, self._tables.ring, self._tables.label)
             bound.check(snapshot, [uid])
             uids = bound.uids
+            # Asked again in the transaction that deletes: events came since the check.
             seqs = _seqs_of(snapshot, uids, bound.nobodies)
             _check_details(snapshot, sorted(seqs - bound.seqs))
             removed = _delete(connection, uids, seqs)
             anew = head._replace(epoch=head.epoch + 1)
             for each in uids:
                 connection.execute(
+                    # The row stays without its key: sums and events count it, and it names nobody.
                     "UPDATE audit_subject SET dek_wrapped = NULL, state = 'erased', erased_us = ? "
                     "WHERE subject_uid = ?",
                     (self._tables.now_us(), each),
@@ -144,6 +146,8 @@ class Customers:
                 "AND kind = 'customer' AND state = 'active'",
                 (uid, into),
             )
+            # A chain of merges would have to be followed at each look-up: what was merged cannot be
+            # merged again.
             if uid == into or found.fetchone() != (2,):
                 raise AuditError(
                     "two customers that are there, and were not erased or merged, can be made one"
@@ -226,6 +230,7 @@ def _lists_its_own(snapshot: Snapshot, seq: int, plaintext: bytes) -> bool:
     memory = snapshot.references.memory
     named = (*detail["memories"], *detail.get("labels", ()))
     found = snapshot.execute("SELECT rank, memory_ref FROM audit_memory WHERE seq = ?", (seq,))
+    # By these rows a memory's events are found. One row less would hide an event from an erasure.
     listed = {(rank, blob(ref)) for rank, ref in found.fetchall()}
     return listed == {(rank, memory(memory_id)) for rank, memory_id, _score in named}
 
@@ -236,6 +241,7 @@ def _delete(connection: WriteConnection, uids: Sequence[str], seqs: Iterable[int
     connection.execute(f"DELETE FROM audit_subject_alias WHERE {whose}", uids)  # noqa: S608
     removed: set[int] = set()
     ordered = sorted(seqs)
+    # SQLite takes 32,766 values in a statement, 999 in builds before 3.32.
     for start in range(0, len(ordered), _AT_ONCE):
         part = ordered[start : start + _AT_ONCE]
         these = f"WHERE seq IN ({marks(len(part))})"

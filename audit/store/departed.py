@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import orjson
 
 from ..database.database import WriteConnection
 from ..record.sequence_gaps import UNDER_WAY, UNKNOWN_END, SequenceGap
+from ..record.spool_numbers import outside
 from ..record.writer_events import ENDED, STOPPED, about, is_durable
 from .tables import LogTables
 
 GAP = "audit.gap"
+# Numbers that follow one another differ from their place by the same: a writer may have millions.
+_RECORDED = """
+    SELECT min(writer_seq), max(writer_seq) FROM (
+      SELECT writer_seq, writer_seq - row_number() OVER (ORDER BY writer_seq) AS run
+      FROM audit_event WHERE kind = 'operation' AND writer_id = ?) numbered
+    GROUP BY run
+"""
 
 
 class Departed(NamedTuple):
@@ -84,40 +92,12 @@ def _missing(
         counter: The last number.
         from_one: Whether retention has removed nothing: its first number is 1.
     """
-    numbers = _recorded(connection, writer)
-    first: Any = connection.execute(
-        "SELECT min(writer_seq) FROM audit_event WHERE kind = 'operation' AND writer_id = ?",
-        (writer,),
-    ).fetchone()
-    at = 1 if from_one or first[0] is None else int(first[0])
-    known = sorted([*numbers, *_declared(connection, writer), (counter + 1, counter + 1)])
-    for start, stop in known:
-        if start > at:
-            yield SequenceGap(writer, at, min(start, counter + 1) - 1, UNKNOWN_END)
-        at = max(at, stop + 1)
-        if at > counter:
-            return
-
-
-def _recorded(connection: WriteConnection, writer: str) -> list[tuple[int, int]]:
-    rows = connection.stream(
-        "SELECT writer_seq FROM audit_event WHERE kind = 'operation' AND writer_id = ? "
-        "ORDER BY writer_seq",
-        (writer,),
-    )
-    return list(_intervals(number for (number,) in rows))
-
-
-def _intervals(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-    start = last = None
-    for number in numbers:
-        if last is None or start is None or number != last + 1:
-            if start is not None and last is not None:
-                yield start, last
-            start = number
-        last = number
-    if start is not None and last is not None:
-        yield start, last
+    recorded: list[Any] = connection.execute(_RECORDED, (writer,)).fetchall()
+    # What retention has removed was recorded, and is no gap.
+    first = 1 if from_one or not recorded else min(start for start, _stop in recorded)
+    known = [*recorded, *_declared(connection, writer)]
+    for start, stop in outside(first, counter, known):
+        yield SequenceGap(writer, start, stop, UNKNOWN_END)
 
 
 def _declared(connection: WriteConnection, writer: str) -> Iterator[tuple[int, int]]:

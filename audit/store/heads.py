@@ -77,15 +77,19 @@ class HeadSigner:
         now_ns, before_ns = self._clock_ns(), self._signed_ns
         if before_ns is not None and not self._is_due(now_ns - before_ns, within_s):
             return
+        # A database that was put in the place of another has another name.
         if self._signer is None or self._signer.name != origin:
             self._signer = Signer(origin, self._ring.current.key("audit/sign"))
         root = Frontier.from_bytes(size, frontier).root()
         text = checkpoint_text(origin, size, root, f"{_MARK} {now_ns // 1_000}")
         note = self._signer.sign(text)
+        # Of the same transaction: a signature that is committed alone could be of an end that was
+        # rolled back.
         connection.send(_REPLACE, (note,))
         self._signed_ns, self._unsigned = now_ns, 0
 
     def _is_due(self, age_ns: int, within_s: float) -> bool:
+        # A wall clock may run backwards, and must not put the signature off.
         is_late = self._unsigned >= EVENTS or not 0 <= age_ns < within_s * 1e9
         return bool(self._unsigned) and is_late
 

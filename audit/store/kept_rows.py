@@ -104,6 +104,7 @@ class KeptRows:
         Raises:
             ValueError: They are no sums.
         """
+        # The head of most batches: no customer is new, so that nothing has to be parsed.
         if sums is not None and not self._changes:
             return sums
         known: dict[str, str] = orjson.loads(sums or b"{}")
@@ -114,6 +115,7 @@ class KeptRows:
 
     def identities(self) -> int:
         """Return the difference made to the sum of identities since this was last asked."""
+        # Taken once: the event that has it is in the same transaction.
         change, self._identities = self._identities, 0
         return change
 
@@ -166,11 +168,13 @@ class KeptRows:
         table, columns = change.table, columns_of(change.table)
         chosen = f"SELECT {', '.join(columns)} FROM {table}"  # noqa: S608 - names of ours
         where = f"{chosen} {change.where}"
+        # A row's part of the sum can be taken out only as long as the row is known.
         before = self._connection.execute(where, values[change.before_where :]).fetchall()
         done = self._connection.execute(statement, values)
         old = [dict(zip(columns, row, strict=True)) for row in before]
         self._count(table, old, -1)
         if change.updates:
+            # By the key: what an UPDATE sets may be what its WHERE asks for.
             same = f"{chosen} WHERE {' AND '.join(f'{each} = ?' for each in key_of(table))}"
             for row in old:
                 key = [row[each] for each in key_of(table)]

@@ -156,6 +156,7 @@ def find_person(snapshot: Snapshot, query: CustomerQuery, stores: InStores | Non
         TamperedError: Who is who is not as it was written.
         AuditError: The log cannot be read, or was written with other keys.
     """
+    # Before anything is asked: rows that were swapped would give one customer another's data.
     snapshot.check_bindings()
     snapshot.check_keys()
     lookup = _Lookup(snapshot, query)
@@ -198,6 +199,8 @@ def _shared_with(
         return []
     names = {each.customer for each in identities if _may_be_held(each.customer, query, stores)}
     same = {each for name in names for each in lookup.matches(name)}
+    # In another tenant the same id is another person; a store that knows no tenants has both under
+    # it.
     strangers = (each for each in same if each.identity.customer in names and each.uid not in uids)
     return sorted({each.identity.tenant for each in strangers if each.identity not in identities})
 
@@ -300,6 +303,8 @@ class _Lookup:
 
     def _found(self, name: str) -> list[_Match]:
         found = {*self._of_noted(name), *self._of_older(name), *self._under_way(name)}
+        # An erasure that is under way has lost its subject. The same id may be known anew
+        # meanwhile.
         there = {each.identity for each in found if each.uid is not None}
         known = (each for each in found if each.uid is not None or each.identity not in there)
         return sorted(known, key=_place)
@@ -316,6 +321,8 @@ class _Lookup:
         )
         for folded, alias, sealed, uid in rows.fetchall():
             identity = open_sealed(hashes[folded], name, blob(sealed), alias)
+            # The alias was found by its keyed hash, so whoever has the key wrote it: it has to
+            # open.
             if identity is None:
                 raise TamperedError("what the log knows of that id does not open")
             yield _Match(identity, uid)
@@ -440,4 +447,5 @@ class _Lookup:
         by_key: dict[str, int] = {}
         for alias, key_id in rows.fetchall():
             by_key[key_id] = by_key.get(key_id, 0) + (alias not in named)
+        # An id has an alias for each key that was in use: the fullest key counts each once.
         return max(by_key.values(), default=0)

@@ -55,6 +55,7 @@ def prune_some(tables: LogTables, days: int) -> int:
         if cut is None:
             return 0
         stop = first_within(snapshot, cut.stretch.first, cut.stretch.last + 1, cut.before_us)
+    # In steps: writers queue behind a deletion, and a month can be millions of events.
     stop = min(stop - stop % TILE_LEAVES, start + _STEP)
     if start >= stop:
         return 0
@@ -76,6 +77,7 @@ def _cut(snapshot: Snapshot, now_us: int, days: int) -> Cut | None:
     if not snapshot.size or not agrees(snapshot.head["newest_us"], now_us):
         return None
     found = stretches(snapshot)
+    # After a jump the new time is believed once the log has gone on by it for a day.
     if len(found) > 1 and now_us - found[-1].began_us < SETTLED_US:
         return None
     return aged(found, now_us, days * DAY_US, before_us=month_before(now_us, days))
@@ -86,6 +88,7 @@ def _removed(connection: WriteConnection, start: int, stop: int, gone: int) -> d
         "SELECT leaf, header FROM audit_event WHERE seq >= ? AND seq < ? ORDER BY seq",
         (start, stop),
     ).fetchall()
+    # Their hashes are kept: a proof over any later event needs them.
     leaves = [leaf for leaf, _header in found]
     tiles = range(start // TILE_LEAVES, stop // TILE_LEAVES)
     rows = [

@@ -92,6 +92,7 @@ class Roll:
 
         Where no entry can be made or written, there is none, and it may use them all the same.
         """
+        # Doubling: of a process that is killed after ten events at most ten more are in doubt.
         last = number + min(max(number, AHEAD_FIRST), AHEAD) - 1
         with self._lock, suppress(Exception):  # the caller's thread is an application's
             if self._writer != writer_id:
@@ -187,6 +188,8 @@ class Roll:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fd = os.open(self._of(writer_id), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
+            # By flock and not lockf: a POSIX lock is dropped when any descriptor of the file is
+            # closed.
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(fd)
@@ -200,6 +203,7 @@ class Roll:
             entry = Departed(self._writer, self._counter, end[0], self._mode, ended, end[1])
             body = orjson.dumps([*entry])
             text = b" ".join((self._ring.current_id.encode(), _mac(self._ring.current, body), body))
+            # One write of a fixed size below a block: a reader sees the old entry or the new one.
             os.pwrite(self._fd, text.ljust(_SIZE_BYTES), 0)
 
     def _read(self, fd: int) -> Departed | None:
@@ -249,4 +253,5 @@ def _is_free(fd: int) -> bool:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
+    # Between open and lock another may have handled and removed it.
     return os.fstat(fd).st_nlink > 0

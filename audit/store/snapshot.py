@@ -49,6 +49,7 @@ class Moment:
         label: The log's name in errors.
 
     Attributes:
+        connection: As given.
         origin: The log's name.
         size: Sealed events.
         operations: Those of them that are operations.
@@ -61,7 +62,7 @@ class Moment:
     """
 
     def __init__(self, connection: ReadConnection, secrets: Unwrapping, label: str) -> None:
-        self._connection = connection
+        self.connection = connection
         self._secrets = secrets
         self._label = label
         self.version = connection.version
@@ -87,15 +88,11 @@ class Moment:
 
     def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
         """Run *statement*, with ``?`` for each of *values*."""
-        return self._connection.execute(statement, values)
-
-    def evidence(self, name: str, /) -> str:
-        """Return the SQL of a figure that the verdict in ``header`` has: text or a number."""
-        return self._connection.evidence(name)
+        return self.connection.execute(statement, values)
 
     def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
         """Run *statement* and yield its rows, however many, in bounded memory."""
-        return self._connection.stream(statement, values)
+        return self.connection.stream(statement, values)
 
     @property
     def references(self) -> References:
@@ -128,22 +125,11 @@ class Moment:
             KeyMissingError: It was written with other secrets.
         """
         found: list[Any] = self.execute("SELECT key_id, wrapped FROM audit_key").fetchall()
+        # Each secret in use has its own copy of the key, so that any of them opens the log.
         for key_id, wrapped in found:
             if key_id in self._secrets:
                 return log_key(self._secrets, wrapped, key_id, self.origin)
         raise missing(self._label)
-
-    def wrong_definitions(self) -> list[str]:
-        """Return in what the database is defined otherwise than this version does it."""
-        return self._connection.wrong_definitions()
-
-    def wrong_values(self) -> list[str]:
-        """Return where a value stands that is of another type than its column, some of them."""
-        return self._connection.wrong_values()
-
-    def wrong_indexes(self, tables: Sequence[str] | None = None) -> list[str]:
-        """Return the indexes of *tables*, or of all, that do not hold what their tables hold."""
-        return self._connection.wrong_indexes(tables)
 
     def wrong_head(self) -> list[str]:
         """
@@ -165,9 +151,11 @@ class Moment:
         ]
         head = dict(self.head)
         seal = head.pop("seal", None)
+        # Not sealed: a migration changes it before the key is known.
         version = head.pop("schema_version")
         if version != self.version:
             wrong.append("the log claims another schema version than it has")
+        # A seal cannot be taken off unseen: the wrapped key says that there was one.
         if not self.is_sealed and not self.log_key.is_sealed:
             return wrong  # of an older version
         if not _is_blob(seal, self.seals.head(head)):
@@ -235,10 +223,10 @@ class Moment:
             self._are_bindings_checked = True
 
     def _wrong_bindings(self) -> Iterator[str]:
-        yield from self.wrong_definitions()
+        yield from self.connection.wrong_definitions()
         yield from self.wrong_head()
         yield from self.wrong_sums()
-        yield from self.wrong_indexes(summed_tables(self.version))
+        yield from self.connection.wrong_indexes(summed_tables(self.version))
         if self.execute(_BROKEN, (BROKEN,)).fetchone() is not None:
             yield "the head of the log had been changed by somebody else"
 
@@ -331,7 +319,7 @@ class Snapshot(Moment):
 
     def signed_us(self) -> int | None:
         """Return when the log was last signed, microseconds since 1970 UTC; None: never."""
-        moments = [*map(signed_us_of, stored_heads(self) or ())]
+        moments = [*map(signed_us_of, stored_heads(self.connection) or ())]
         newest: Any = self.execute(
             "SELECT created_us FROM audit_checkpoint ORDER BY size DESC, created_us DESC LIMIT 1"
         ).fetchone()
@@ -455,6 +443,8 @@ def _parts(snapshot: Snapshot, first: int, last: int) -> Iterator[Stretch]:
         raise AuditError(
             f"events {first} to {last} are not all there: run `mnemoscope audit verify`"
         )
+    # Within less than a silence there can be none, so that few rows are read however long the log
+    # is.
     if ended_us - began_us <= SILENCE_US:
         yield Stretch(first, last, began_us, ended_us)
         return

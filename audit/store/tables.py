@@ -88,6 +88,7 @@ class LogTables:
         Raises:
             AuditError: It is not signed.
         """
+        # Without the second a close would make a database that nobody has written to.
         if self._writer.unsigned and self._database.exists():
             with self.writing():
                 pass

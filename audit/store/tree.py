@@ -27,6 +27,7 @@ class StoredHashes:
 
     def leaves(self, start: int, stop: int, /) -> Sequence[bytes]:
         """Return the leaf hashes of ``[start, stop)``."""
+        # Leaves of removed events are in tiles of 256, those of the others with their events.
         kept = max(start, min(stop, self._snapshot.first_seq))
         found: list[Any] = self._snapshot.execute(
             "SELECT leaf FROM audit_event WHERE seq >= ? AND seq < ? ORDER BY seq", (kept, stop)

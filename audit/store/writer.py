@@ -242,6 +242,8 @@ class Writer:
     def _head(self, connection: KeptRows) -> Head:
         found = connection.execute(_HEAD + connection.queue).fetchone()
         if found is None:
+            # Two processes may find no log at once: one of them makes it, the other one waits and
+            # finds it.
             connection.found()
             found = connection.execute(_HEAD + connection.queue).fetchone()
         head = self._created(connection) if found is None else Head._make(found)
@@ -253,14 +255,17 @@ class Writer:
         connection.keyed(self._seals)
         if self._trusted is not None and head.size < self._trusted.size:
             self._subjects.forget()  # an older copy was put back
+        # What this process wrote itself needs no second look at each batch.
         if head != self._trusted and head.seal != head.sealed(self._seals):
             head = self._unsealed(connection, head)
+        # Keys are cached by customer, until somebody is erased or merged by another process.
         self._subjects.at(head.epoch)
         return head
 
     def _unsealed(self, connection: KeptRows, head: Head) -> Head:
         """Seal a head that is not: for the first time, or saying that its seal was broken."""
         data: dict[str, Any] = {"from": head.size}
+        # Of a log that an older version wrote; once sealed, a missing seal is a broken one.
         if head.seal is None and not self._log_key.is_sealed:
             name = SEALED
             gone = gone_between(connection, self._seals, head.first_seq, head.size)
@@ -318,6 +323,7 @@ class Writer:
         batch.insert_events(connection)
         frontier = Frontier.from_bytes(head.size, head.frontier)
         connection.insert("audit_tile", ("level", "idx", "hash"), frontier.extend(batch.leaves))
+        # Events about the log itself have no number of their writer's.
         n_log = sum(each.writer_seq == 0 for each in drafts)
         head = head._replace(
             size=frontier.size,
@@ -384,6 +390,7 @@ class Writer:
                 **more,
             }
             if each.header.kind == LOG:
+                # They have no number that would make an id, so that the place in the log does.
                 placed["event_id"] = f"{each.writer_id}-log-{seq}"
             prev = batch.add(each, placed)
 
@@ -420,6 +427,7 @@ class Writer:
             also says what became of the customers, as far as no header has it yet.
         """
         names = [_name(each) for each in drafts]
+        # One look-up for each customer of the batch, with the latest spelling of their id.
         latest = dict(zip(names, drafts, strict=True))
         latest.pop("", None)
         named = {name: self._named(each) for name, each in latest.items()}
@@ -563,6 +571,7 @@ def _unrecorded(
         for writer_id, numbers in numbers_by_writer.items()
         for number in _recorded(connection, writer_id, numbers)
     }
+    # A replay sends what may have been committed before the connection broke.
     if not there and sum(map(len, numbers_by_writer.values())) == len(counted):
         return drafts
     return list(_each_once(drafts, there))

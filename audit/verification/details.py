@@ -78,6 +78,7 @@ class Details:
 
     def _wrong_with(self, row: Any, memories: _Memories) -> str | None:
         seq, uid, _expires_us, *_columns, sealed, _dek_id, _kind, _at_us, _store, header = row
+        # Taken in any case: the two streams go in step.
         listed = memories.of(seq)
         if header is None:
             return "belongs to no event"
@@ -87,6 +88,7 @@ class Details:
         except (AuditError, ValueError):
             return "does not open: it was changed, or is another customer's"
         if plaintext is None or detail is None:
+            # An erasure removes the rows with the key: one that came back was put there.
             return "is still there, though its customer was erased"
         wrong = None
         if not self._fits(row, detail, plaintext):
@@ -126,10 +128,12 @@ class Details:
     def _wrong_inside(self, row: Any, detail: dict[str, Any], listed: list[Any]) -> str | None:
         memory, (seq, uid, expires_us, *_rest) = self._references.memory, row
         owned = detail.get("owner"), detail.get("expires_us")
+        # Details of before have no owner inside.
         if seq >= self._moment.sealed_from and owned != (uid, expires_us):
             return "is another customer's, or is kept for another time, than was sealed"
         known = (*detail["memories"], *detail.get("labels", ()))
         expected = [(rank, memory(each), score) for rank, each, score in known]
+        # Compared by == a zero and a negative zero are one, so that a flipped sign bit would pass.
         same = listed == expected and (not listed or _zeros(listed) == _zeros(expected))
         return None if same else "has other memories than are listed for it"
 
@@ -219,6 +223,7 @@ def _fraction(text: Any) -> float | None:
 def _normal(columns: list[Any]) -> list[Any]:
     values = dict(zip(USAGE_COLUMNS, columns, strict=True))
     labels = orjson.loads(values["namespace"])
+    # Text that reads the same is not the same text: a space more is a change.
     if json_text(labels) != values["namespace"]:
         raise ValueError("a namespace is not as it is written")
     return list((values | {"namespace": [each[:_LABEL_LENGTH] for each in labels]}).values())

@@ -99,6 +99,7 @@ class _Sealed(msgspec.Struct, frozen=True, gc=False):
     identities: str | None = None
 
 
+# By msgspec, which skips the fields that are not compared.
 _read = msgspec.json.Decoder(_Sealed).decode
 _columns = itemgetter(slice(len(_COLUMNS) - 2))  # all but header and leaf
 
@@ -186,6 +187,7 @@ class Pass:
         """Check *rows* of `SELECT`, and yield their hashes as they are, in blocks."""
         ordered = iter(rows)
         while block := list(islice(ordered, BLOCK)):
+            # All at once while all is in order; row by row only where it is to be said what is not.
             yield self._in_order(block) or [self._leaf(row) for row in block]
             self._went_on(block)
 
@@ -196,6 +198,7 @@ class Pass:
             parts = [Stretch(rows[0][0], rows[-1][0], times[0], times[-1])]
         else:
             parts = [Stretch(row[0], row[0], row[5], row[5]) for row in rows]
+        # The last one may go on; those before it have ended, however many they are.
         self.stretches[-1:] = joined([*self.stretches[-1:], *parts])
 
     def _in_order(self, rows: list[Any]) -> list[bytes] | None:
@@ -227,6 +230,8 @@ class Pass:
             and [each.prev for each in known] == [self.prev, *(each.hex() for each in leaves[:-1])]
             and [each.log for each in known].count(self._origin) == len(rows)
             and [row[0] for row in rows] == [*range(self.next_seq, self.next_seq + len(rows))]
+            # Time may go back where an event says that a clock jumped, which is looked at row by
+            # row.
             and times[0] >= self.last_us
             and times == sorted(times)
         )
@@ -234,6 +239,7 @@ class Pass:
     def _count_all(self, known: list[_Sealed], headers: list[bytes], rows: list[Any]) -> None:
         for each, header, row in zip(known, headers, rows, strict=True):
             commit, usage = each.detail_commit, each.usage
+            # A header that lacks one of the two was not written by this library.
             if each.kind == LOG or each.identities is not None or commit is UNSET or usage is UNSET:
                 self._count_one(header, row)
                 continue
@@ -326,6 +332,7 @@ class Pass:
         note_spool(self.spools, name, data)
         if name == GAP:
             gap = MissingRange(data["writer"], data["from_wseq"], data["to_wseq"])
+            # Nobody was told that these were done, so they are no loss.
             (self.under_way if data.get("reason") == UNDER_WAY else self.gaps).append(gap)
 
 

@@ -115,6 +115,7 @@ def mark(moment: Moment) -> tuple[str, int, int]:
 def ranges(start: int, stop: int, sizes_in: Callable[[int, int], list[int]]) -> Iterator[Range]:
     """Yield the ranges of ``[start, stop)``: all but the first begin with a tile."""
     while start < stop:
+        # Up to the next multiple, so that no tile is in two ranges.
         end = min(stop, start - start % EACH + EACH)
         yield Range(start, end, sizes_in(start, end))
         start = end
@@ -169,6 +170,8 @@ def check_range(where: LogLocation, given: Range) -> RangeResult | None:
     try:
         with open_database(where.url).reading() as connection:
             moment = Moment(connection, where.secrets, "the audit trail")
+            # Each process reads a moment of its own. Events that came since do no harm; removals
+            # would.
             return _part(moment, where, given) if mark(moment) == where.moment else None
     except (AuditError, *UNREADABLE):
         return None
@@ -182,6 +185,7 @@ def _part(moment: Moment, where: LogLocation, given: Range) -> RangeResult | Non
     for leaves in passed.leaves(moment.stream(SELECT, (start, stop))):
         grown += cut(at, leaves, [each for each in sizes if at < each < at + len(leaves)])
         at += len(leaves)
+    # What is wrong is said by the one pass, which knows what came before.
     if passed.wrong or passed.valid != stop - start:
         return None
     report, usages = Verification(), 0

@@ -82,6 +82,7 @@ class Verification:
     def find(self, kind: FindingKind, what: str) -> None:
         """Add a finding."""
         self.counts[kind] += 1
+        # Of a table that was emptied there is a finding for each of its rows.
         if len(self.findings[kind]) < _MOST_FINDINGS:
             # A name in it may be anybody's: it forges no line, and moves no terminal.
             self.findings[kind].append(one_line(clean_text(what)))

@@ -78,6 +78,7 @@ def _check_requests(snapshot: Snapshot, report: Verification) -> None:
 
 def _is_sound(kind: str, state: str, is_shredded: int, merged_into: str | None, *rest: Any) -> bool:
     merged, erased_us = rest
+    # The state is derived from what only the key can make, and not believed.
     expected = "erased" if is_shredded else "merged" if merged_into is not None else "active"
     return (
         kind in {CUSTOMER, NOBODY}

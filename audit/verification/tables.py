@@ -35,9 +35,9 @@ class Tables:
 
     def definitions(self, *, with_indexes: bool) -> None:
         """Check the database's own definitions of tables, triggers and functions."""
-        for each in self._snapshot.wrong_definitions():
+        for each in self._snapshot.connection.wrong_definitions():
             self._report.tampered(each)
-        for each in self._snapshot.wrong_indexes() if with_indexes else ():
+        for each in self._snapshot.connection.wrong_indexes() if with_indexes else ():
             self._report.tampered(each)
 
     def seal(self) -> None:
@@ -83,8 +83,11 @@ class Tables:
         if not self._snapshot.is_sealed:
             return
         gone = 0
+        # Without a missing one there is nothing to sum, and nothing to read.
         if passed.committed != self._report.details:
-            gone = gone_between(snapshot, snapshot.seals, snapshot.first_seq, snapshot.size)
+            gone = gone_between(
+                snapshot.connection, snapshot.seals, snapshot.first_seq, snapshot.size
+            )
         if gone != passed.gone_sum:
             self._report.tampered("other details are gone than those that the log says it removed")
 
@@ -104,6 +107,7 @@ class Tables:
 
     def removals(self, passed: Pass, retention_days: int) -> None:
         """Check that nothing was removed sooner than retention allows, and tell what was."""
+        # A shorter retention is the operator's to set; what they set is what is checked.
         least_days = min(LEAST_DAYS, retention_days or LEAST_DAYS)
         for each in passed.removals:
             self._report.removals.append(each.as_document())

@@ -53,6 +53,8 @@ class TreeGrowth:
         return self._sizes[bisect_right(self._sizes, start) : bisect_left(self._sizes, stop)]
 
     def _reached(self) -> None:
+        # Roots are computed at the sizes that somebody has signed: one at every size would be
+        # quadratic.
         if self.frontier.size in self._wanted:
             self.roots[self.frontier.size] = self.frontier.root()
 
@@ -131,6 +133,7 @@ class Notary:
 
     def checked(self, note: str, roots: dict[int, bytes]) -> CheckpointResult:
         """Hold a note against the roots there were, by size."""
+        # A key that only the log names proves less: who has the database could have named it.
         is_own = any(verified(note, key) for key in self._own)
         if not is_own and not any(verified(note, key) for key in self._named):
             return CheckpointResult(size_of(note), is_own, "is not signed by the log")
@@ -143,6 +146,7 @@ class Notary:
             return "is no checkpoint"
         if claimed.origin != self._origin:
             return "is of another log"
+        # Every size that a note names was asked for, so that none here is beyond the log.
         root = roots.get(claimed.size)
         if root is None:
             return "is of more events than there are: the log was cut, or an old copy put back"

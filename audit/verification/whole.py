@@ -92,6 +92,7 @@ def verify(
         if not 0 <= since <= snapshot.size:
             raise ValueError(f"the log has {snapshot.size:,} events: there is none after {since:,}")
         counted_once = _ProgressOnce(progress)
+        # What retention has removed cannot be checked again; its hashes can.
         first = max(since, _first_seq(snapshot))
         options = VerifyOptions(first, checkpoints, with_details, counted_once, standing, waiting)
         least = LEAST if with_details else LEAST * LESS_WORK
@@ -166,17 +167,17 @@ class _ProgressOnce:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._count_checkpoint = self._again = 0
+        self._counted = self._again = 0
 
     def __call__(self, done: int) -> None:
         again = min(done, self._again)
         self._again -= again
-        self._count_checkpoint += done - again
+        self._counted += done - again
         self._progress(done - again)
 
     def begin_again(self) -> None:
         """Count nothing until the events that were counted are checked again."""
-        self._again = self._count_checkpoint
+        self._again = self._counted
 
 
 class _Whole:
@@ -212,11 +213,12 @@ class _Whole:
 
     def places(self) -> None:
         """Say where something stands that kept a check from its end."""
-        for each in self._snapshot.wrong_values() if self._has_stopped else ():
+        for each in self._snapshot.connection.wrong_values() if self._has_stopped else ():
             self.report.tampered(each)
 
     def tables(self) -> None:
         """Check the definitions of the tables, and the seal of the head."""
+        # An index is held against its table by reading both, which is for a whole check.
         is_whole = self._is_all and self._options.with_details
         self._tables.definitions(with_indexes=is_whole)
         if not self._snapshot.head:
@@ -232,7 +234,7 @@ class _Whole:
         """Check the sealed events, the tree over them, and the checkpoints."""
         snapshot, passed, elsewhere = self._snapshot, self._passed, self._options.checkpoints
         kept = kept_checkpoints(snapshot, 0 if self._is_all else self._since)
-        heads = stored_heads(snapshot)
+        heads = stored_heads(snapshot.connection)
         notes = [*(heads or ()), *elsewhere]
         sizes = [snapshot.size, *(each.size for each in kept), *map(size_of, notes)]
         growth = self._grown(sizes)
@@ -250,6 +252,7 @@ class _Whole:
         self._tables.removals(passed, self._log.retention_days)
         for size in map(size_of, notes):
             if 0 <= size < self._since:
+                # From the stored hashes, which the roots that are computed anew have to fit.
                 growth.roots[size] = Prover(self._hashes, size).root()
         notary = Notary(snapshot.origin, self._own_keys(), self._named_keys())
         self._checkpoints(kept, elsewhere, notary, growth.roots)
@@ -265,6 +268,7 @@ class _Whole:
         """Put together what the ranges of the log are, details included."""
         snapshot, report = self._snapshot, self.report
         (events,) = _row(snapshot, "SELECT count(*) FROM audit_event")
+        # Otherwise a range that is empty would be found to be in order.
         if events < snapshot.size - self._since:
             raise UnsoundError("events are missing")
         given = ranges(self._since, snapshot.size, growth.sizes_in)
@@ -310,6 +314,7 @@ class _Whole:
         end = blob(head["prev_leaf"]).hex(), blob(head["frontier"])
         if end != (passed.prev, frontier.to_bytes()):
             report.tampered("the head of the log does not match its last event")
+        # The column has had another name since version 7 of the tables.
         newest_us = head.get("newest_us", head.get("recorded_us"))
         if passed.events and newest_us != passed.last_us:
             report.tampered("the head of the log has another time than its last event")
@@ -385,6 +390,7 @@ class _Whole:
     ) -> None:
         checked = [*(check_kept(each, notary, roots) for each in kept)]
         checked += [check_from_elsewhere(each, notary, roots) for each in elsewhere]
+        # An old checkpoint by a lost secret is vouched for by a newer one over it.
         covered = max((each.size for each in checked if each.is_own and not each.wrong), default=-1)
         self.report.signed = max(covered, 0)
         for each in checked:
@@ -415,6 +421,7 @@ class _Whole:
         statement = "SELECT recorded_us FROM audit_event WHERE seq = ?"
         found = _row(self._snapshot, statement, (seq,))
         age_us = None if found is None else self._log.now_us() - found[0]
+        # In both directions: clocks of two machines differ.
         return age_us is not None and abs(age_us) <= SIGNED_WITHIN_S * 1e6
 
     def _count_checkpoint(self, checked: CheckpointResult, covered: int) -> None:

@@ -51,6 +51,7 @@ class Writers:
     def update(self, later: Writers) -> None:
         """Add the intervals of *later*, whose events came after."""
         for writer, intervals in later._intervals.items():
+            # Not joined where they touch: they are sorted before anything is asked of them.
             self._intervals.setdefault(writer, []).extend(intervals)
 
     def twice(self) -> Iterator[tuple[str, int]]:
@@ -178,6 +179,7 @@ class Endings(NamedTuple):
     def missing(self, writer: str, counter: int) -> int:
         """Return how many events are missing after the last one, up to *counter*."""
         last = self.last_of(writer)
+        # Of a writer none of whose events were read it is not known which are there.
         if last >= counter or not (last or self.is_all):
             return 0
         return undeclared(MissingRange(writer, last + 1, counter), self.gaps)
@@ -210,6 +212,7 @@ def check_endings(words: Mapping[str, LastWords], known: Endings, report: Verifi
         elif said.is_idle:
             report.writers["idle"] += 1
             _not_declared(report, writer, missing)
+        # A process of this machine holds its lock; of others only their heartbeat tells.
         elif writer in alive or -SKEW_US <= known.now_us - said.said_us <= SILENT_AFTER_S * 1e6:
             report.writers["writing"] += 1
         else:
@@ -227,6 +230,7 @@ def _departed(report: Verification, gone: Departed, known: Endings) -> None:
     if not known.has_spool:
         report.under_way += missing - lost
         missing = lost
+    # In the durable modes a call waits until its event is kept, so that a later one was under way.
     later = 0 if is_durable(gone.mode) else max(0, gone.at_most - max(gone.counter, last))
     if not (missing or later):
         return

@@ -54,6 +54,7 @@ def erase(
         )
     log = scope.audit
     first, *others = person.identities
+    # What stores alone know has no tenant of its own: it is that of the request.
     whose = first.tenant if person.is_logged else tenant
     further = {
         each: scope.customer_data(each.customer, tenant=each.tenant if person.is_logged else tenant)
@@ -116,6 +117,7 @@ def leave_receipt(
         return Receipt(None, "No receipt: nobody of this name is known.")
     given = out or Path()
     path = given / receipt_name(erasure) if given.is_dir() else given
+    # Several tenants may have the same id.
     ids = list(dict.fromkeys(each.customer for each in person.identities))
     tenant = " and ".join(filter(None, person.tenants)) or None
     try:

@@ -95,7 +95,9 @@ def export_from_scope(
         ConfigurationError: The scope is disabled or has no audit trail.
         ScopeError: The customer's id is empty or a wildcard.
     """
+    # What was done a moment ago may still be in the queue.
     scope.flush(FLUSH_S)
+    # Otherwise this process's latest events would have recipients that cannot be told.
     scope.note_deliveries()
     log = scope.audit
     first, *others = person.identities
@@ -156,6 +158,7 @@ def export_from_log(
         OSError: The bundle cannot be written.
     """
     with source(log, person) as found:
+        # Inside of the snapshot: the export does not tell of itself.
         _record(log, "privacy.export.requested", {"request": request.request_id}, tell)
         with progress(found.expected) as advance:
             bundle = write_bundle(

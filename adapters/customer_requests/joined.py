@@ -31,6 +31,7 @@ class JoinedData:
 
     def settle(self) -> Sequence[str]:
         """See `CustomerData.settle`."""
+        # Journal, spool and files are the scope's, and none of a customer's alone.
         return self._first.settle()
 
     def sealed(self) -> Mapping[str, Sequence[str]]:
@@ -42,6 +43,7 @@ class JoinedData:
         others = [
             replace(subject, customer=each.customer, tenant=each.tenant) for each in self._others
         ]
+        # The stores of one scope, in one order, whatever the id.
         by_id = [list(self._first.stores(each)) for each in (subject, *others)]
         return [_JoinedStore(parts) for parts in zip(*by_id, strict=True)]
 

@@ -47,6 +47,7 @@ def person_in_scope(scope: Mnemoscope, query: CustomerQuery) -> Person:
     """
     scope.flush(FLUSH_S)
     log = scope.audit
+    # Before the snapshot: what a store knows and the log does not yet is somebody.
     held = _in_stores(scope, query)
     with log.reading() as snapshot:
         return find_person(snapshot, query, held)

@@ -60,6 +60,8 @@ class _Patch:
         But for ``__new__``: Python does not give a class its base's constructor back, and what
         deleting it leaves takes no arguments (python/cpython#105888).
         """
+        # Once a class has had a __new__ of its own, object's refuses arguments, even when it is
+        # gone.
         if self._name == "__new__":
             setattr(self._owner, self._name, _PLAIN_NEW)
         elif self._own is None:
@@ -134,6 +136,7 @@ def _patch_constructor(kind: type, guarded: Callable[[Any], Any], scope: Mnemosc
         is_part = _constructing.get()
         with _building():
             original(self, *args, **kwargs)
+        # A client that another one makes for itself is a part of it, and called by it.
         if not is_part and guard_of(self) is None:
             _become(self, guarded, scope)
 
@@ -162,6 +165,7 @@ def _become(client: Any, guarded: Callable[[Any], Any], scope: Mnemoscope) -> No
     kind = _class_of(client)
     inner = object.__new__(kind)
     try:
+        # Shared and not copied: locks and connections must be the same.
         inner.__dict__ = client.__dict__
         proxy = guarded(inner)
     except Exception as exc:  # noqa: BLE001 - an application that never asked for us must not fail
@@ -188,6 +192,7 @@ def _patch_parts(base: Any, guarded: Callable[[Any], Any], scope: Mnemoscope) ->
         cast("Any", super(base, kind)).__init_subclass__(**options)
         _patch_part(kind, guarded, scope)
 
+    # A saver is whatever subclass an application brings, also one that is defined later.
     for known in _subclasses(base):
         _patch_part(known, guarded, scope)
     _patches.append(_Patch(base, "__init_subclass__", classmethod(subclassed)))

@@ -87,6 +87,7 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
         writes=kept if hosted else replace(kept, once=AddFactsDeduplication()),
         database=hosted_database(client) if hosted else database_of(client),
         below=nothing_below if hosted else partial(guards_below, client),
+        # A local Qdrant's folder is one process's: the second one is refused.
         shared=_below(client) != "QdrantLocal",
         on_guarded=None if hosted else partial(texts.prepare, client),
         around=(
@@ -134,6 +135,7 @@ def _headers_for(client: Any, faults: Faults) -> tuple[Around, ...]:
 
 def _below(client: Any) -> str:
     """Return the name of the implementation inside a Qdrant client below *client*, if any."""
+    # By name, so that Qdrant is not imported for stores of another kind.
     store = getattr(getattr(client, "vector_store", None), "client", None)
     return type(getattr(store, "_client", None)).__name__
 
@@ -141,6 +143,7 @@ def _below(client: Any) -> str:
 def configure_library() -> None:
     """Keep mem0 from calling home and from downloading a model in the middle of a call."""
     if "MEM0_TELEMETRY" not in os.environ:  # the host has decided nothing
+        # Read once, at mem0's import: the variable would come too late.
         telemetry: Any = import_module("mem0.memory.telemetry")
         telemetry.MEM0_TELEMETRY = False
     if not _installed("en_core_web_sm"):

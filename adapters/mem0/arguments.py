@@ -106,6 +106,7 @@ def _content(content: Any, redaction: Redaction) -> Any:
         kept = [each for each in parts if not _is_attachment(each)]
         _count_withheld(len(parts) - len(kept), redaction)
         return [_part(each, redaction) for each in kept]
+    # Redaction reads text alone: what a picture shows cannot be told.
     if _is_attachment(content):
         _count_withheld(1, redaction)
         return []
@@ -150,6 +151,7 @@ def _filters(filters: Any, redaction: Redaction) -> Any:
 
 def _options(options: Any, redaction: Redaction) -> Any:
     if isinstance(options, BaseModel):
+        # Only what was given: mem0 tells an argument that is None from one that was left out.
         passed = {name: getattr(options, name) for name in options.model_fields_set}
         return options.model_copy(update=redact(passed, redaction))
     return redact(options, redaction) if is_dict(options) else redaction.value(options)
@@ -198,8 +200,10 @@ _WALKS: dict[str, Callable[[Any, Redaction], Any]] = {
 
 def fewer(arguments: Arguments, share: float) -> Arguments:
     """Return *arguments* of a search that finds a *share* of its results, and ranks them once."""
+    # The hosted client spreads its options out, so that a limit may stand in either place.
     given = with_options(arguments) if "options" in arguments else arguments
     less = {**arguments, "top_k": part_of(given.get("top_k") or _TOP_K, share)}
+    # mem0 asks a model to rerank, which is spend that a spare search is to save.
     return {**less, "rerank": False} if given.get("rerank") else less
 
 
@@ -218,6 +222,7 @@ _WITH_IDS = frozenset({"filters", "options", "memories"})
 
 
 def _is_machine_made(memory_id: Any) -> bool:
+    # mem0 makes UUIDs. An id of another form is the caller's own, and may name somebody.
     return isinstance(memory_id, str) and _UUID.fullmatch(memory_id) is not None
 
 

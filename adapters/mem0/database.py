@@ -32,6 +32,7 @@ def _project(client: Any) -> Database | None:
 
 
 def _database(store: Any) -> Database | None:
+    # Of a subclass too: an application may have extended a store of mem0's.
     modules = [base.__module__ for base in type(store).__mro__]
     below = next((_BELOW[each](store) for each in modules if each in _BELOW), None)
     if below is None:

@@ -86,10 +86,12 @@ class _Embedding:
         if not self._served:
             setattr(self._embedder, self._name, self._stand_in)
         self._served += 1
+        # At exit nothing has to be put back, and the embedder may be half gone.
         weakref.finalize(guard, self._release).atexit = False
 
     def _release(self) -> None:
         self._served -= 1
+        # Somebody else has replaced it since: theirs is not taken away.
         if self._served or self._held.get(self._name) is not self._stand_in:
             return
         if self._replaced is None:

@@ -93,6 +93,7 @@ class CountFacts:
 
 def _all(attempt: _Attempt, answer: Any) -> Any:
     stored = _rows(answer)
+    # mem0 inserts them at once, then one by one after a failure, and only logs those that failed.
     if len(stored) < attempt.facts:
         raise exceptions.VectorStoreError(
             f"{len(stored)} of {attempt.facts} facts were stored: mem0 logs why the others were not"
@@ -135,6 +136,8 @@ class AddFactsDeduplication(AddDeduplication):
     def left(self, method: str, arguments: Arguments, answer: object) -> Arguments | None:
         """Return *arguments* without what is there already, if any is left."""
         left = super().left(method, arguments, answer)
+        # A write whose facts are there in part is made again: a fact twice is better than one that
+        # is missing.
         return left if left is not None or _has_all(_rows(answer)) else arguments
 
 

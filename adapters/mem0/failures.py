@@ -27,10 +27,12 @@ def _is_by_service(error: Any) -> bool:
 def _names_memory(error: Any) -> bool:
     request: dict[str, Any] = error.debug_info or {}
     path = str(request.get("url"))
+    # A 404 of the address itself says that it is wrong, which is the deployment's.
     return _is_by_service(error) and "/memories/" in path and request.get("method") != "POST"
 
 
 def _are_no_options(error: Any) -> bool:
+    # The client calls it on whatever it is given as options; any other name is a defect of its own.
     return bool(error.name == "model_dump")
 
 
@@ -79,6 +81,7 @@ MISTAKES = (
         where=(f"{_MAIN}:search", f"{_MAIN}:get_all", f"{_MAIN}:delete_all"),
     ),
     CallerMistake(
+        # mem0 hashes the ids for its telemetry, also where that is off.
         what="an id in `filters` that is None",
         error=AttributeError,
         where=("mem0.memory.utils:process_telemetry_filters",),

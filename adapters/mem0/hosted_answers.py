@@ -134,6 +134,7 @@ def checking_deletions(client: Any, name: str) -> Generator[None]:
 
 def _watch(client: Any) -> None:
     asynchronous = hasattr(client, "async_client")
+    # The asynchronous client has a synchronous one besides, for its constructor.
     transport: httpx.Client | httpx.AsyncClient = (
         client.async_client if asynchronous else client.client
     )
@@ -145,6 +146,7 @@ def _watch(client: Any) -> None:
 
 def _look(response: httpx.Response) -> None:
     if (name := _name_of(response)) is not None:
+        # A hook is called before the body is there; the client reads it again from memory.
         response.read()
         _check(name, response)
 

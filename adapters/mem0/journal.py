@@ -65,6 +65,7 @@ class AddDeduplication:
         if method != "add":
             return None
         filters = {**_whose(arguments), MARK: write_id}
+        # A memory with a date that is over is hidden, and would be written twice.
         return Lookup("get_all", {"filters": filters, "top_k": _MOST, "show_expired": True})
 
     def left(self, method: str, arguments: Arguments, answer: object) -> Arguments | None:
@@ -88,6 +89,7 @@ class HostedAddDeduplication(AddDeduplication):
         """Ask for all memories of the same people that carry the id."""
         if method != "add":
             return None
+        # The service takes one condition in each object, and metadata as an object of its own.
         whose = [{key: value} for key, value in _whose(arguments).items()]
         filters = {"AND": [*whose, {"metadata": {MARK: write_id}}]}
         return Lookup("get_all", {"filters": filters})
@@ -113,4 +115,5 @@ def _is_remembered(message: Any) -> bool:
     if not is_dict(message):
         return False
     role, content = message.get("role"), message.get("content")
+    # As mem0 does it without inference.
     return content is not None and role is not None and role != "system"

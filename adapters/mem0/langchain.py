@@ -22,6 +22,7 @@ class UsageCallback(BaseCallbackHandler):
         answer: The answer to fill in. None while mem0 makes no call.
     """
 
+    # On the thread of the call: the context that says whose it is has no meaning on another.
     run_inline = True
 
     def __init__(self, answer: ContextVar[ProviderAnswer | None]) -> None:

@@ -43,6 +43,7 @@ class LocalTurns:
         return invoke
 
     def _take_turns(self) -> None:
+        # Looked at before each call: mem0 makes the store of entities when it first has one.
         for name in _STORES:
             store: Any = getattr(self._memory, name, None)
             client = getattr(store, "client", None)

@@ -87,6 +87,7 @@ class ModelCallRecorder:
         if is_marked(made, _MARK):
             return False
         provider = provider_of(target)
+        # The module of a reranker is called after its provider.
         provider = provider and provider.removesuffix("_reranker")
         about = {"provider": provider, "model": _model(target)}
 
@@ -147,6 +148,7 @@ class ModelCallRecorder:
             node=nodes[-1] if (nodes := self._nodes()) else None,
             namespace=nodes[:-1],
         )
+        # A cost of 0 would be a statement; without figures there is none.
         if not usage.reported:
             return usage
         return msgspec.structs.replace(usage, cost_usd=self._accounting.prices.cost_usd(usage))
@@ -177,6 +179,7 @@ class ModelCallRecorder:
             status=Status.ERROR if about["error"] else Status.OK,
             error=about["error"],
             trace=accounting.tracing.child(call.trace),
+            # What mem0's caller waits for is the operation around it.
             nested=True,
             usage=with_names(usage, labels.namer(call.scope)),
             subject=labels.subject(call.scope),

@@ -42,10 +42,12 @@ def watch_phases(client: Any, faults: Faults) -> None:
     """Have the parts of a client of mem0 tell of what they do, once. Never raises."""
     try:
         _watch(getattr(client, "db", None), "history", _HISTORY)
+        # One that is asked over the network is an event of its own, as a model is.
         reranker = getattr(client, "reranker", None)
         if provider_of(reranker) not in REMOTE_RERANKERS:
             _watch(reranker, "rerank", ("rerank",))
         vectors = getattr(client, "vector_store", None)
+        # Calls of a guarded client are events already.
         if GUARD not in getattr(getattr(vectors, "client", None), "__dict__", {}):
             for name, methods in _VECTORS.items():
                 _watch(vectors, name, methods)
@@ -68,6 +70,7 @@ def timed(made: Callable[..., Any], name: str, method: str) -> Callable[..., Any
         if call is None or _IS_IN_ONE.of(call) or len(call.phases) >= MOST:
             return made(*args, **kwargs)
         started_ns, started, error = time_ns(), perf_counter(), None
+        # A method of a part calls others of it: the outer one is told.
         _IS_IN_ONE.put(call, True)
         try:
             return made(*args, **kwargs)

@@ -30,6 +30,7 @@ def sift_list(answer: Any, _arguments: Arguments, keep: Keep) -> Any:
     others = {
         name: value
         for name, value in answer.items()
+        # The service may add fields with text in them, which no label vouches for.
         if name in _PAGE or not value or keep(_unknown(value))
     }
     is_whole = len(kept) == len(rows) and len(others) == len(answer)

@@ -124,6 +124,8 @@ def scope_of_delete_users(arguments: Arguments) -> Scope:
     """
     named = [key for key in ENTITIES if arguments.get(key) is not None]
     found = scope(arguments)
+    # The client puts the name into a path: an empty one, or dots, lead to the address of all of
+    # them.
     if len(named) != 1 or _is_no_name(arguments[named[0]]):
         raise ScopeError(
             f"delete_users must name exactly one user, agent, app or run, not {len(named)}: "
@@ -214,6 +216,7 @@ def _named(filters: Any, key: str) -> frozenset[str]:
     found = _values(filters.get(key))
     if LOGICAL.isdisjoint(filters):
         return found
+    # One branch of an AND restricts the whole; an OR does if every branch names somebody.
     for word in ("AND", "$and"):
         found = found.union(*(_named(each, key) for each in _each(filters.get(word))))
     for word in ("OR", "$or"):

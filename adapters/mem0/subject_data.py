@@ -108,6 +108,7 @@ class MemorySubjectData:
         """Remove every memory of the person. The history goes first: memory ids find its rows."""
         with self._lock:
             memory_ids, sessions = await self._memory_ids(subject), self._sessions(subject)
+            # mem0's own delete leaves the text in the history.
             removed = sum(self._delete(_DELETE_HISTORY, each) for each in memory_ids)
             removed += sum(self._delete(_DELETE_MESSAGES, each) for each in sessions)
             messages = self._clean()
@@ -150,6 +151,7 @@ class MemorySubjectData:
         return dict.fromkeys([*known, *found])
 
     def _sessions(self, subject: DataSubject) -> list[str]:
+        # mem0 joins the ids to one text: compared in parts, so that u1 does not find u10.
         part = f"user_id={_escaped(_user(subject))}"
         return [scope for (scope,) in self._rows(_SCOPES) if part in (scope or "").split("&")]
 
@@ -223,6 +225,7 @@ class HostedSubjectData:
             memories = [{"memory_id": each} for each in expiring]
             await self._call("batch_delete", memories=memories)
         if found:
+            # Not without memories: the service answers 404 for a user that it does not know.
             await self._call("delete_all", user_id=_user(subject))
             await self._call("delete_users", user_id=_user(subject))
         return Erased(len(found), messages=(*_told_expired(len(expiring)), _BACKUPS))

@@ -153,5 +153,6 @@ def _ids(arguments: Arguments) -> Iterator[Any]:
 def _refuse_others(record: Any, name: str, customer: str) -> None:
     if _is_others(record, customer):
         _refuse("is about somebody else's memory")
+    # mem0 keeps the history of a deleted memory, without saying whose it was.
     if record is None and name == "history":
         _refuse("is about a memory of which nobody can tell any more whose it was")

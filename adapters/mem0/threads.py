@@ -55,6 +55,7 @@ class DaemonExecutor(ThreadPoolExecutor):
         if outer is not None:
             outer.hold()
         try:
+            # Held until the work itself has ended, however soon its caller gives up.
             self._workers.submit(partial(_work, future, partial(fn, *args, **kwargs), let_go))
         except RuntimeError:
             let_go()
@@ -113,6 +114,8 @@ class LoopOfOurs:
         with self._starting:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
+                # The default one has six threads for the whole process: hung searches would block
+                # all that is sent to a thread.
                 loop.set_default_executor(DaemonExecutor())
                 threading.Thread(target=_run, args=(loop,), name="mem0 loop", daemon=True).start()
                 self._loop = loop
@@ -132,6 +135,7 @@ async def _outcome(ask: Callable[[], Awaitable[R]]) -> Callable[[], R]:
         result = await ask()
     except BaseException as exc:
         task = asyncio.current_task()
+        # Only a cancellation from outside: what a library raises itself is its answer.
         if task is not None and task.cancelling():
             raise  # nobody waits for it any more
         return partial(_raise, exc)

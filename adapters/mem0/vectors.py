@@ -103,6 +103,7 @@ class _ListedVectors:
         return ([] if after else self._all(user)), None
 
     def _all(self, user: str) -> list[Any]:
+        # An id that is a number may be stored as one, and a filter by text does not find it.
         found = {row.id: row for form in id_forms(user) for row in self._listed(form)}
         return list(found.values())
 
@@ -112,6 +113,7 @@ class _ListedVectors:
 
     async def remove(self, user: str) -> int:
         removed = 0
+        # A store may list fewer than it has.
         while rows := self._all(user):
             for row in rows:
                 self._store.delete(vector_id=row.id)

@@ -79,6 +79,7 @@ def bind(
         server=server_of(client),
         turns=None if lock is None else _turns(client, lock, inline=inline),
         public=public,
+        # A server's database is that of other processes, too.
         shared=local is None,
         around=headers_for(client, services.faults),
     )
@@ -116,6 +117,7 @@ def rebind(
         inline=local is not None and is_bound(local),
         public=was,
     )
+    # The same guard: breaker, journal and counts are those of the client.
     return client if type(client) is kind else wrap(inner, guard, kind)
 
 
@@ -132,6 +134,7 @@ def _class_of(base: Any, owner_key: str | None, *, inline: bool, public: KnownPu
 def _turns(client: Any, lock: CallLock, *, inline: bool) -> Turns:
     if inline:
         return Turns(lock=lock)
+    # Its coroutines are synchronous code, so that it would hold the loop up.
     is_async = isinstance(local_of(client), AsyncQdrantLocal) and inner_of(client) is None
     blocks = partial(_is_synchronous, client) if is_async else None
     return Turns(lock=lock, blocks=blocks, stay=partial(stay, client, lock))

@@ -79,6 +79,7 @@ def headers_of(ref: TraceRef) -> dict[str, str]:
 
     Called where the host's span is still the current one: it alone has a ``tracestate``.
     """
+    # An id that stands for no trace would join all such requests into one.
     if ref is UNTRACED:
         return {}
     flags = "01" if ref.sampled else "00"
@@ -120,5 +121,7 @@ class _HeaderContext:
         try:
             self._held.__exit__(None, None, None)
             _carried.reset(self._token)
+        # A generator may be closed in another context than it was begun in, where the token is not
+        # valid.
         except ValueError:
             pass

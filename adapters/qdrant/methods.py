@@ -90,6 +90,7 @@ METHODS: Mapping[str, Method] = method_table(
         ),
     ),
     remember("upsert", neutral=_unconfirmed),
+    # They pull the caller's iterators, whose code may be bound to its thread.
     remember("upload_points", neutral=_none, shields=False, inline=True),
     remember("upload_collection", neutral=_none, shields=False, inline=True),
     remember("update_vectors", "update_memory", neutral=_unconfirmed),
@@ -168,6 +169,7 @@ _WRITES = (
 
 
 def _uploaded_vectors(walker: Walker, value: Any) -> Any:
+    # A generator of vectors can be pulled only once, and only by the client.
     lazy = not hasattr(value, "__len__")
     return walker.lazy(Walker.vector, value) if lazy else walker.vectors(value)
 
@@ -368,6 +370,7 @@ def table(
         neutral=None,
         whose=None,
     )
+    # Rules for writes are asked as well, though the event is that of a deletion.
     both = replace(deletes, also=(writes,))
     batches = {(True, False): writes, (False, True): deletes}
     rows["batch_update_points"] = lambda given: batches.get(_in_batch(given), both)

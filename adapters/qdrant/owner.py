@@ -54,6 +54,7 @@ class Owner:
         named = {each for each in self._named(arguments) if each is not None}
         if len(named) == 1:
             return Scope(customer=named.pop())
+        # Several are nobody's operation; that they are ids is known all the same, for redaction.
         return Scope(known=tuple(sorted(named))) if named else EMPTY_SCOPE
 
     def _named(self, arguments: Arguments) -> Iterator[str | None]:
@@ -206,6 +207,7 @@ class Owner:
             result = kept_lookups(
                 result, lambda record: self._is_theirs(record, customer, certain=True)
             )
+        # What was found by a filter is theirs; what was found by its id has to say so.
         certain = name == "retrieve"
         return keep(result, lambda record: self._is_theirs(record, customer, certain=certain))
 
@@ -214,6 +216,8 @@ class Owner:
         selector = as_rest(with_payload)
         if selector is False:
             return [self.key]
+        # Asked for along with what the caller wants to see: without it no point could be shown to
+        # be theirs.
         if isinstance(selector, models.PayloadSelectorInclude):
             selector = selector.include
         if isinstance(selector, (list, tuple)):

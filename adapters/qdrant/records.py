@@ -75,6 +75,7 @@ def sift(name: str, result: Any, arguments: Arguments, keep: Keep) -> Any:
 def _sift_lookups(result: Any, arguments: Arguments, keep: Keep) -> Any:
     """Sift what groups were joined with, of another collection."""
     lookup = arguments.get("with_lookup")
+    # The label is bound to the place: a group is joined with points of another collection.
     place = lookup if isinstance(lookup, str) else getattr(lookup, "collection", None)
     return kept_lookups(result, lambda found: keep(_record(found.id, found.payload, place)))
 

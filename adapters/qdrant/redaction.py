@@ -92,6 +92,7 @@ class Walker:
 
     def name(self, value: Any) -> Any:
         """Pass on a name, or several, that the store gives meaning to; redact all else."""
+        # A collection of another name would be another collection.
         if isinstance(value, (str, models.ShardKeyWithFallback)):
             return value
         if isinstance(value, (list, tuple)):
@@ -115,6 +116,7 @@ class Walker:
     def path(self, value: Any) -> Any:
         """Redact a payload key, or a path of keys, as the payload's own keys are redacted."""
         if isinstance(value, str):
+            # The owner's key is not redacted in payloads either, so that filters go on finding it.
             if value == self._owner_key:
                 return value
             quoted = _QUOTED.sub(lambda found: f'"{self._redaction.label(found[1])}"', value)
@@ -150,10 +152,12 @@ class Walker:
         """Pass a point's id on; redact a string that cannot be one."""
         if isinstance(value, (list, tuple)):
             return _alike(value, map(self.identity, cast("list[Any]", value)))
+        # Qdrant takes numbers and UUIDs; what is neither is text that it will refuse.
         return value if isinstance(value, str) and _is_uuid(value) else self.walk(value)
 
     def vector(self, value: Any) -> Any:
         """Pass numbers on; redact text that becomes a vector only in the store."""
+        # Most vectors by far, and thousands of numbers long.
         if _is_numeric(value) or isinstance(value, models.SparseVector):
             return value
         if isinstance(value, dict):
@@ -230,6 +234,7 @@ class Walker:
             except (RedactionError, ScopeError):
                 raise
             except Exception as exc:  # noqa: BLE001 - whatever it was, the item is not redacted
+                # Its message may quote the item.
                 raise RedactionError(
                     f"an item of a lazy iterable could not be redacted ({type(exc).__name__})"
                 ) from None
@@ -257,6 +262,7 @@ class Walker:
         given = cast("dict[str, Any]", value)
         head, rest = owner[0], owner[1:]
         redacted = dict(self._redaction.value({k: v for k, v in given.items() if k != head}))
+        # Redacted as one would, the payload would no longer be found by its owner.
         redacted[head] = self._payload(given[head], rest) if rest else self._id(given[head])
         return redacted
 

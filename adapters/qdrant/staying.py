@@ -49,6 +49,7 @@ def _functions(kind: type) -> dict[str, Any]:
 def _is_own(kind: type, name: str) -> bool:
     """Tell whether *kind* defines the method, and nobody has replaced it before this was read."""
     member = vars(kind).get(name)
+    # Whoever patched it before this module was read has a function of another name.
     return inspect.isfunction(member) and member.__code__.co_qualname == f"{kind.__name__}.{name}"
 
 
@@ -90,7 +91,9 @@ def _waits_for_nothing(client: Any, call: Call) -> bool:
     return (
         kind is not None
         and local.__class__ is kind.local
+        # A file may be slow, and SQLite wants its own thread.
         and not local.persistent
+        # A document in a query would be encoded by a model, or fetch it.
         and not FastEmbedMisc.IS_INSTALLED
         and kind.own.get(name) == (kind.members.get(name), kind.local_members.get(name))
         and kind.names.isdisjoint(client.__dict__)

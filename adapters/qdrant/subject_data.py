@@ -85,6 +85,7 @@ class Points:
 
     async def remove(self, collection: str, wanted: models.Filter) -> int:
         """Remove them, and return how many they were."""
+        # A deletion by filter answers with its status alone.
         counted = await self._call("count", collection, count_filter=wanted, exact=True)
         if counted.count:
             selector = models.FilterSelector(filter=wanted)

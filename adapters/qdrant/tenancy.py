@@ -48,6 +48,7 @@ class Confinement:
         theirs: Any = named(self.owner.key, self._customer)
         if len(theirs.should) == 1:
             (theirs,) = theirs.should
+        # In must: in should it would only rank, where another clause is there.
         return given.model_copy(update={"must": [*some(given.must), theirs]})
 
     def prefetched(self, given: Any) -> Any:
@@ -73,6 +74,7 @@ class Confinement:
         if isinstance(given, models.PointIdsList):
             given = given.points
         if isinstance(given, (list, tuple)):
+            # A list of ids takes no filter beside it, so that it becomes one.
             given = models.Filter(must=[_has_id(cast("list[Any]", given))])
         return models.FilterSelector(
             filter=self.narrowed(filter_of(given) or given), shard_key=shard_key
@@ -132,6 +134,7 @@ class Confinement:
         name = "batch" if isinstance(given, models.PointsBatch) else "points"
         update = {
             name: self.written(getattr(given, name)),
+            # An upsert of somebody else's id would overwrite their point.
             "update_filter": self.narrowed(given.update_filter),
         }
         return given.model_copy(update=update)
@@ -195,6 +198,7 @@ _Narrow: TypeAlias = Callable[[Confinement, Arguments], Arguments]
 def _read(name: str) -> _Narrow:
     def narrow(to: Confinement, given: Arguments) -> Arguments:
         narrowed = {name: to.narrowed(given.get(name))}
+        # Each prefetch finds points by itself: on a server the outer filter is not handed down.
         if given.get("prefetch") is not None:
             narrowed["prefetch"] = to.prefetched(given["prefetch"])
         return narrowed

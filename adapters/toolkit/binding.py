@@ -114,6 +114,7 @@ def parameters_of(
     known = frozenset((*named, *keywords))
     mine = None if own is client else _signature(own, is_bound=is_bound)
     positions, renamed = _positions(by_position, known, mine)
+    # Behind a parameter that the library does not have, positions mean something else.
     gap = next((i for i, key in enumerate(positions) if key not in known), len(positions))
     declared = {each.name for each in mine or () if each.kind not in _VARIADIC}
     names = positions[:gap]
@@ -160,6 +161,7 @@ def _positions(
     for place, each in enumerate(each for each in own if each.kind in _BY_POSITION):
         key = each.name
         if key not in known and place < len(by_position) and by_position[place] not in taken:
+            # A subclass may call a parameter otherwise; steps know it by the library's name.
             key = renamed[each.name] = by_position[place]
         positions.append(key)
     rest = by_position[len(positions) :]
@@ -185,6 +187,7 @@ def rebuild(
         return lambda given: target(**given)
 
     def invoke(given: Arguments) -> Any:
+        # The caller's dictionary is asked again, by a retry or by the journal.
         left = given.copy()
         first = [*map(left.pop, positional)]  # before `left` is read
         return target(*first, **left)

@@ -17,6 +17,7 @@ from ...telemetry.event.usage import CallDetails
 from .databases import PORTS, result_or_none
 from .type_guards import is_dict
 
+# A closed form: what a provider calls an id might hold text of the user's.
 _ID: Final = re.compile(r"[\w.:/+=|-]{1,256}", re.ASCII)
 _WORD: Final = re.compile(r"[A-Za-z_ -]{1,64}")
 _FRAMEWORK_IDS: Final = ("lc_", "run-")
@@ -54,6 +55,7 @@ def request_details(request: Any) -> dict[str, Any]:
     if not request or not is_dict(request):
         return {}
     found: dict[str, Any] = {}
+    # By name: a request has the prompt in it, which must not get here.
     for name in request.keys() & _PARAMETERS:
         value = request[name]
         if name in _DECIMAL:

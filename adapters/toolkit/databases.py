@@ -47,6 +47,7 @@ def in_file(kind: str, path: str | Path) -> Database | None:
         OSError: There is no such file.
     """
     found = Path(path).stat()
+    # An inode is given out again, to another file: with the time of birth it is one file's alone.
     born_ns = _born_ns(path, found)
     if born_ns is None:
         return None
@@ -84,6 +85,7 @@ def server_address(url: str) -> str | None:
         KeyError: It names no port, and its scheme none either.
     """
     parts = urlsplit(url)
+    # What more an address says may lead elsewhere.
     if not parts.hostname or parts.query or parts.fragment:
         return None
     port = parts.port or PORTS[parts.scheme]

@@ -82,6 +82,8 @@ def guarded_method(
     own = member if inspect.isfunction(member) else None
     binder = _Binder(name, own, described if inspect.isfunction(described) else None, row, methods)
     kinds = (member, described, getattr(base, name, None))
+    # A subclass may have a plain function that returns a coroutine: the library's says what is
+    # awaited.
     if any(map(inspect.iscoroutinefunction, kinds)):
         made = _asynchronous(binder)
     else:
@@ -152,6 +154,8 @@ class _Binder:
         target = getattr(inner, name)
         if parameters is None or name in getattr(inner, "__dict__", ()):
             latest, parameters = held.get(self._cached, _NOTHING)
+            # An attribute may be made anew at each look, as a mock's is, or be assigned at any
+            # time.
             if latest is not target:
                 parameters = self._of_object(held, target)
         if not self._is_plain or parameters.renamed or not parameters.known.issuperset(kwargs):
@@ -235,6 +239,7 @@ def _awaiting(invoke: Invoke) -> AsyncInvoke:
 
     async def awaited(given: Arguments) -> Any:
         answer = invoke(given)
+        # Of the class: a mock has whatever attribute it is asked for.
         return await answer if hasattr(answer.__class__, "__await__") else answer
 
     return awaited

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 def has_own_methods(client: Any, base: type[Any]) -> bool:
     """Tell whether *client*, or a class of its between it and *base*, has methods of its own."""
+    # At each call: a method may be replaced on the object at any time.
     names: list[str] = list(client.__dict__)
     return _class_has(client.__class__, cast("Any", base)) or any(hasattr(base, n) for n in names)
 

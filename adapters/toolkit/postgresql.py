@@ -31,6 +31,7 @@ def postgres_database(connection: Any) -> Database | None:
     path = _search_path(given)
     if hasattr(connection, "pgconn") and _reported_path(connection) != path:
         return None  # a statement may have chosen another one since: it says so from 18 on
+    # A host that begins with a slash is the folder of a socket.
     place = os.path.realpath(host) if host.startswith("/") else host.lower()
     name = given.get("dbname") or given["user"]
     return Database("postgresql", f"{part(place)}:{port}/{part(name)} {part(_schema(given, path))}")
@@ -67,6 +68,7 @@ def _schema(given: dict[str, str], path: str) -> str:
     settings = _settings(given.get("options", ""))
     if "search_path" in settings and "$user" not in path:
         return path
+    # Hashed, since a role's name may be a person's.
     role = settings.get("role") or given["user"]
     return f"{path} {sha256(role.encode()).hexdigest()[:16]}"
 

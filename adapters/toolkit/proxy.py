@@ -66,7 +66,9 @@ def guarded_class(base: type[T], methods: GuardedMethods) -> type[T]:
         own[name] = _part(name, part)
     for name in ("__enter__", "__aenter__", "__exit__", "__aexit__"):
         if hasattr(base, name):
+            # Only where the client has them: whoever looks would take it for a context manager.
             own[name] = _CONTEXT[name]
+    # Whoever calls the class of a guarded client wants a client of their own.
     own["__new__"] = partial(_make_unguarded, base)
     own["__module__"], own["__doc__"] = __name__, base.__doc__
     own[TABLE] = methods.table
@@ -125,6 +127,7 @@ def _operation(row: Row, arguments: Arguments) -> Operation:
 
 def _members(base: type) -> Iterator[tuple[str, Any]]:
     seen = {"__init__", "__new__"}
+    # In the order in which Python would find them: what a subclass overrides is met first.
     for owner in base.__mro__[:-1]:
         for name, member in vars(owner).items():
             if name in seen or (name.startswith("__") and name.endswith("__")):
@@ -142,6 +145,8 @@ def _stand_in(base: type, name: str, member: Any, methods: GuardedMethods) -> An
     if not _is_method(member):
         return _attribute(name)
     if name.startswith("_") or name in methods.not_guarded:
+        # Forwarded to the client inside: run on the proxy it would call guarded methods, and count
+        # twice.
         return _forwarded(name, member) if inspect.isfunction(member) else _attribute(name)
     return guarded_method(base, name, member, None, methods)
 
@@ -284,6 +289,7 @@ def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
 
 
 def _reduce(self: Any, _protocol: Any) -> NoReturn:
+    # Pickled, it would come out without its guard in a process that never asked for one.
     raise TypeError(f"a guarded {type(self).__name__} is bound to this process: wrap it anew there")
 
 

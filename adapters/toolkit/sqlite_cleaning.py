@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+# VACUUM writes a new file, and the log would still have the old pages.
 _CLEANING = ("PRAGMA secure_delete = ON", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)")
 FILE = "SELECT file FROM pragma_database_list WHERE name = 'main'"
 """Query for the path of a connection's database; empty in memory."""

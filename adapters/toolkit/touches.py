@@ -34,6 +34,7 @@ def _name(record_id: Any) -> str | None:
     if isinstance(record_id, bool) or not isinstance(record_id, (str, int, UUID)):
         return None
     try:
+        # One id may be written with or without dashes, in capitals or not.
         return str(UUID(record_id)) if isinstance(record_id, str) else str(record_id)
     except ValueError:
         return str(record_id)

@@ -53,6 +53,7 @@ def unknown_method(name: str, table: Mapping[str, Row]) -> Method:
     return Method(
         name=name,
         operation="update_memory",
+        # The strictest class: what a write may contain is redacted, and its loss is told.
         op_class=OperationClass.REMEMBER,
         redact=_redact_values,
         needs_owner=owned,

@@ -41,6 +41,7 @@ def guard_client(
     """
     named = None if name is None else _named(adapter, name)
     guard = guard_of(client)
+    # Of this scope; a client that another scope guards is guarded once more, for its own reports.
     if guard is not None and guard in services.guards.guards:
         if named not in {None, guard.database}:
             raise ConfigurationError(

@@ -8,11 +8,11 @@ for when they go on.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections import Counter, deque
 from typing import Any
 
 from .summary import MODEL
-from .temporary_database import temporary_database
 
 CONVERSATIONS_SHOWN = 40
 ENTRIES_SHOWN = 25
@@ -94,14 +94,11 @@ class Conversations:
         left_out: How many events are not told: inside others, or of a graph's machinery.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, database: sqlite3.Connection) -> None:
+        database.execute(_SCHEMA)
         self.left_out = 0
         self._open: dict[str, Conversation] = {}
-        self._database = temporary_database(_SCHEMA)
-
-    def close(self) -> None:
-        """Close the temporary database."""
-        self._database.close()
+        self._database = database
 
     def add(self, document: dict[str, Any]) -> None:
         """Add one event, as events.jsonl has it."""

@@ -1,20 +1,19 @@
 """
 The memories that remain by the log: what was last written, and not deleted since.
 
-Kept in a temporary database on disk, which has no name and is gone with the process, so that a
-history of any length fits in memory.
+Kept in a temporary database on disk, so that a history of any length fits in memory.
 """
 
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
 from ...telemetry.text import recorded_name
 from ..queries.text_extraction import part_of
 from ..record.rows import deletes_of
-from .temporary_database import temporary_database
 
 _SCHEMA = """
     CREATE TABLE memory(
@@ -41,12 +40,9 @@ _FORGET_ALL = """
 class LoggedMemories:
     """The memories that remain after the events that were added, oldest first."""
 
-    def __init__(self) -> None:
-        self._database = temporary_database(_SCHEMA)
-
-    def close(self) -> None:
-        """Close the temporary database."""
-        self._database.close()
+    def __init__(self, database: sqlite3.Connection) -> None:
+        database.execute(_SCHEMA)
+        self._database = database
 
     def add(self, document: dict[str, Any]) -> None:
         """Apply one event, as events.jsonl has it."""

@@ -1,21 +1,21 @@
 """
 Where each memory came from, and how often it was used, by the log.
 
-Kept in a temporary database on disk, which has no name and is gone with the process, so that a
-history of any length fits in memory.
+Kept in a temporary database on disk, so that a history of any length fits in memory.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any, NamedTuple
 
 from ...telemetry.text import recorded_name
 from ..queries.text_extraction import part_of
 from .reading import readable
 from .statements import RECALLS
-from .temporary_database import temporary_database
 
-_SCHEMA = """
+_SCHEMA = (
+    """
     CREATE TABLE written(
       store TEXT NOT NULL,
       memory_id TEXT NOT NULL,
@@ -27,15 +27,18 @@ _SCHEMA = """
       origin TEXT,
       kind TEXT,
       said TEXT,
-      PRIMARY KEY(store, memory_id, collection)) WITHOUT ROWID;
+      PRIMARY KEY(store, memory_id, collection)) WITHOUT ROWID
+    """,
+    """
     CREATE TABLE used(
       store TEXT NOT NULL,
       memory_id TEXT NOT NULL,
       times INTEGER NOT NULL,
       first TEXT NOT NULL,
       last TEXT NOT NULL,
-      PRIMARY KEY(store, memory_id)) WITHOUT ROWID;
-"""
+      PRIMARY KEY(store, memory_id)) WITHOUT ROWID
+    """,
+)
 # The first write counts: a later one changes a memory that was there.
 _WRITTEN = "INSERT INTO written VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _USED = """
@@ -65,12 +68,10 @@ class Provenance(NamedTuple):
 class ProvenanceIndex:
     """The provenance of the memories in the events that were added, oldest first."""
 
-    def __init__(self) -> None:
-        self._database = temporary_database(_SCHEMA)
-
-    def close(self) -> None:
-        """Close the temporary database."""
-        self._database.close()
+    def __init__(self, database: sqlite3.Connection) -> None:
+        for each in _SCHEMA:
+            database.execute(each)
+        self._database = database
 
     def add(self, document: dict[str, Any]) -> None:
         """Take one event into account, as events.jsonl has it."""

@@ -7,6 +7,7 @@ name. So a history of a million events takes the memory of one of a hundred.
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -37,6 +38,7 @@ from .page import first_page
 from .provenance import ProvenanceIndex
 from .statements import ACCESS_COLUMNS, access_lines, csv_lines, event_line
 from .summary import EventSummary
+from .temporary_database import temporary_database
 
 PORTABLE = frozenset({"remember"})
 """The classes that the right to data portability covers: what the agent was given to remember."""
@@ -114,8 +116,8 @@ def write_bundle(
     """
     with ExitStack() as stack:
         archive = stack.enter_context(archive_at(path, request.generated_us))
-        knowledge = stack.enter_context(closing(_Knowledge()))
-        writing = _Writing(archive, request, evidence, knowledge)
+        database = stack.enter_context(closing(temporary_database()))
+        writing = _Writing(archive, request, evidence, _Knowledge(database))
         archive.add("verify.py", verify_alone())
         archive.add("checkpoint.note", evidence.checkpoint.encode())
         writing.history(history, path, progress)
@@ -142,17 +144,11 @@ class _Knowledge:
         summary: Figures.
     """
 
-    def __init__(self) -> None:
-        self.memories = LoggedMemories()
-        self.provenance = ProvenanceIndex()
-        self.conversations = Conversations()
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self.memories = LoggedMemories(database)
+        self.provenance = ProvenanceIndex(database)
+        self.conversations = Conversations(database)
         self.summary = EventSummary()
-
-    def close(self) -> None:
-        """Close the temporary databases."""
-        self.memories.close()
-        self.provenance.close()
-        self.conversations.close()
 
 
 class _Writing:

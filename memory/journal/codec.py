@@ -89,6 +89,7 @@ class ArgumentCodec:
         return self._plain_object(value, kind)
 
     def _plain_dict(self, value: dict[Any, Any]) -> Any:
+        # A dictionary of the caller's may have our tag for a key: it is then written in pairs.
         if all(type(key) is str for key in value) and _TAG not in value:
             return {key: self._plain(each) for key, each in value.items()}
         pairs = [[self._plain(key), self._plain(each)] for key, each in value.items()]
@@ -106,6 +107,8 @@ class ArgumentCodec:
             return {_TAG: "enum", "n": name, "v": self._plain(value.value)}
         if issubclass(kind, tuple):
             return {_TAG: "model", "n": name, "v": self._plain_dict(value._asdict())}
+        # By the names that its constructor takes, and only what was set: the store tells those
+        # apart.
         fields = {_alias(kind, each): getattr(value, each) for each in value.model_fields_set}
         return {_TAG: "model", "n": name, "v": self._plain_dict(fields)}
 
@@ -139,6 +142,7 @@ class ArgumentCodec:
         model = self._models.get(fields["n"])
         if model is None:
             raise ValueError("a kept value is of a class that is not known here")
+        # Only classes that the adapter has named: a file must not choose what is called.
         return model(**built) if tag == "model" else model(built)
 
 
@@ -155,6 +159,7 @@ def _array(numbers: Any, dtype: str) -> Any:
     import numpy as np  # noqa: PLC0415 - only where there is an array
 
     array = np.asarray(numbers, dtype=dtype)
+    # A number of numpy's comes back as one, not as an array without dimensions.
     return array if array.ndim else array[()]
 
 

@@ -172,6 +172,8 @@ class Inspection:
         self.path = path
         self._sealer = None if key is None else Sealer(key)
         self._clock = clock
+        # An operator may only be allowed to read: then the list shows what the next application
+        # sets aside.
         with suppress(OSError, ConfigurationError), closing(JournalFile(path)) as file:
             file.with_room(lambda: _set_aside_ended(file))
 
@@ -246,6 +248,7 @@ class Inspection:
     def _retry(self, file: JournalFile, choice: WriteSelection, *, force: bool) -> Retried:
         with file.writing() as connection:
             found = self._chosen(connection, choice)
+            # In the transaction that changes them: a deletion may come in between.
             refused = [Refused(each, why) for each in found if (why := _no_retry(each, force))]
             kept_back = {each.write.seq for each in refused}
             again = [each for each in found if each.seq not in kept_back]

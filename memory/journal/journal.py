@@ -376,6 +376,8 @@ class Journal:
         if not self.is_open():
             return queue.address in self._seen_from_outside()
         with self._file.reading() as connection:
+            # SQLite changes it with each commit of another connection: one look instead of a query
+            # in every call.
             version = number(connection, "data_version")
             if version != self._seen[0]:
                 self._seen = version, frozenset(_waiting_addresses(connection))
@@ -428,6 +430,7 @@ class Journal:
         Raises:
             OSError: No lock file can be made.
         """
+        # An address may be longer than a file's name, and has characters that none may have.
         name = blake2b(queue.address.encode(), digest_size=_LEASE_BYTES).hexdigest()
         return try_lock(self._path.with_name(f"{self._path.name}.queue-{name}"))
 
@@ -558,6 +561,7 @@ class Journal:
         except OSError as exc:
             if not is_no_room(exc):
                 raise
+        # A transaction of fewer rows needs less room.
         return self._file.with_room(partial(self._take, queue, _SMALL_BATCH))
 
     def _take(self, queue: Queue, at_most: int) -> list[Entry]:
@@ -573,12 +577,16 @@ class Journal:
             size = 0
             for seq, write_id, in_doubt, lands_until_s, sealed, *known in rows:
                 size += len(sealed)
+                # The first that is still at work ends the batch: what follows must not come before
+                # it.
                 if is_at_work(lands_until_s, now) or (found and size > _BATCH_BYTES):
                     break
                 if seq not in queue.settled:
                     write = self._read(sealed, write_id)
                     found.append(Entry(seq, write, bool(in_doubt), *known))
             asked = [(each.seq,) for each in found if not each.in_doubt]
+            # On the disk before the store is asked: a process that dies in between does not know
+            # what it has done.
             connection.executemany("UPDATE waiting SET in_doubt = 1 WHERE seq = ?", asked)
             return found
 
@@ -692,6 +700,7 @@ class Journal:
         touches = self._sealer.touched(deleted)
         work = partial(self._forget, queue, touches, leased=leased)
         dropped, has_remains = self._file.with_room(work)
+        # Before the erasure of the file, which may fail: that they are gone is true already.
         tell(dropped.writes)
         if has_remains:  # also of what was made before, for this deletion or long ago
             self._erase()
@@ -701,6 +710,8 @@ class Journal:
         now_ns = self.order() or 0
         with self._file.writing() as connection:
             queue_id = _queue_id(connection, queue)
+            # A deletion is looked at by writes that were asked for before it, and no call lasts
+            # that long.
             connection.execute("DELETE FROM forgotten WHERE at_ns < ?", (now_ns - _REMEMBERED_NS,))
             connection.execute(
                 "INSERT INTO forgotten VALUES (?, ?, ?)", (queue_id, now_ns, touches)
@@ -729,6 +740,7 @@ class Journal:
                 continue
             covered = deleted.covers(read_touches(touched))
             lands = is_at_work(lands_until_s, now)
+            # One in doubt may be on its way in another process, unless that one's lease is here.
             at_rest = parked is not None or (not lands and (leased or not in_doubt))
             if covered is Covered.YES and at_rest:
                 found.dropped.append(seq)

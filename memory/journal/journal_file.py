@@ -61,6 +61,7 @@ _NO_ROOM = frozenset(
         "SQLITE_IOERR_WRITE",
         "SQLITE_IOERR_SHMSIZE",
         "SQLITE_IOERR_SHMOPEN",
+        # On a full disk the log or its index cannot be made, which SQLite calls so.
         "SQLITE_CANTOPEN",
     }
 )
@@ -76,6 +77,7 @@ _WAITING_BY_CAUSE = (
     "CREATE INDEX IF NOT EXISTS waiting_by_cause ON waiting (queue, cause) WHERE cause IS NOT NULL"
 )
 _SCHEMA = (
+    # A page that is freed goes back to the disk only with this, and it cannot be set later.
     "PRAGMA auto_vacuum = INCREMENTAL",
     """CREATE TABLE queue (
         id INTEGER PRIMARY KEY, address TEXT NOT NULL UNIQUE, store TEXT NOT NULL
@@ -207,6 +209,7 @@ class JournalFile:
     def close(self) -> None:
         """Let go of the file."""
         with self._writing, self._reading:
+            # Closing the last connection runs a checkpoint, beside which nobody may write.
             if self._turns != -1:
                 with suppress(OSError), self._turn():
                     _close(self._connections)
@@ -335,6 +338,7 @@ class JournalFile:
             size = self._reserve.stat().st_size
             if size <= leaving_bytes:
                 return False
+            # In pieces, since another process on the disk may take what is free at once.
             left = max(size - _PIECE_BYTES, leaving_bytes)
             if left:
                 os.truncate(self._reserve, left)

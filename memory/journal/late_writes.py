@@ -49,6 +49,7 @@ class LateWrites:
         """Take note of a write that the store is still at work on."""
         with self._lock:
             known = self._late.setdefault(database, [])
+            # Those that have ended hold the arguments of their calls.
             known[:] = [*(each for each in known if not each[0].ended), (call, touches)]
 
     def covered(self, database: object, deletion: Touches) -> list[Call]:

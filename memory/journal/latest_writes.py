@@ -64,6 +64,7 @@ class LatestWrites:
             is_new = os.fstat(fd).st_size < _FILE_BYTES
             self._map = map_file(fd, _FILE_BYTES)
             if is_new:
+                # Once for the file: a wall clock that is set back later changes no order.
                 self._set_base(max(wall_ns() - monotonic_ns(), 0))
         finally:
             os.close(fd)
@@ -75,6 +76,7 @@ class LatestWrites:
     def begin_after(self, known: int) -> None:
         """Have all calls from now on come after the place *known*, and after all writes noted."""
         noted = max(at for _digest, at in _SLOT.iter_unpack(self._map[:_BASE_AT]))
+        # After a restart of the machine the monotonic clock begins at 0.
         lacks = max(known, noted) + 1 - self.order()
         if lacks > 0:
             self._set_base(self._base() + lacks)
@@ -90,6 +92,8 @@ class LatestWrites:
         for record in records:
             digest = self._digest(database, record)
             places = [(place, *_SLOT.unpack_from(self._map, place)) for place in _places(digest)]
+            # Its own slot, else the oldest of four: a record that is pushed out is one that nobody
+            # waits for.
             _known, ns, place = min((known != digest, ns, place) for place, known, ns in places)
             if _known or ns < at_ns:
                 # In this order: who reads meanwhile finds no time rather than another record's.

@@ -41,6 +41,7 @@ class JournalSteps:
             return (CountLostWrites(),)
         if parts.database is None:
             logger.warning(_NOT_KEPT, parts.store)
+            # Replayed into another database a write would be somebody else's.
             return (CountLostWrites(has_database=False),)
         queue = self._journal.queue(parts.database, parts.store)
         return (self._step(self._journal, queue, parts, parts.writes),)

@@ -83,6 +83,8 @@ def set_aside_ended(connection: sqlite3.Connection, journal: Path) -> None:
             "UPDATE waiting SET parked = ?, lands_until_s = 0 WHERE queue = ? AND parked IS NOT ?",
             (ENDED, queue, ENDED),
         )
+        # Nobody can write to that memory any more, so that no deletion has to be held against
+        # anything.
         connection.execute("DELETE FROM forgotten WHERE queue = ?", (queue,))
         connection.execute(
             "DELETE FROM queue WHERE id = ? AND id NOT IN (SELECT queue FROM waiting)", (queue,)
@@ -95,6 +97,7 @@ def _living(journal: Path) -> Iterator[str]:
         name = file.name
         if not (name.startswith(_prefix(journal)) and name.endswith(_SUFFIX)):
             continue
+        # The kernel lets go of it however the process ended; a process id may be another's by now.
         lock = try_lock(file.with_name(name.removesuffix(_SUFFIX)))
         if lock is None:
             yield name.removeprefix(_prefix(journal)).removesuffix(_SUFFIX)

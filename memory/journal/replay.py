@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import iscoroutinefunction
@@ -218,31 +218,28 @@ class Replay:
         Returns:
             Whether none waits any more.
         """
-        lease = self.lease(until)
-        if lease is None:
-            return self.waits_none
-        try:
-            while self._has_time(until) and self._drive(self._script(until)):
+        with self._leased(self.lease(until)) as is_ours:
+            while is_ours and self._has_time(until) and self._drive(self._script(until)):
                 pass
-        except Exception as exc:  # noqa: BLE001 - an error of ours, and what waits still waits
-            self._faults.note("journal.replay", exc)
-        finally:
-            self.release(lease)
         return self.waits_none
 
     async def adrain(self, until: float | None = None) -> bool:
         """Make the writes that wait again, as `drain`, through the client's coroutines."""
-        lease = await self.alease(until)
-        if lease is None:
-            return self.waits_none
-        try:
-            while self._has_time(until) and await self._adrive(self._script(until)):
+        with self._leased(await self.alease(until)) as is_ours:
+            while is_ours and self._has_time(until) and await self._adrive(self._script(until)):
                 pass
+        return self.waits_none
+
+    @contextmanager
+    def _leased(self, lease: Lease | None) -> Generator[bool]:
+        """Hold *lease* inside the block. False: there is none."""
+        try:
+            yield lease is not None
         except Exception as exc:  # noqa: BLE001 - an error of ours, and what waits still waits
             self._faults.note("journal.replay", exc)
         finally:
-            self.release(lease)
-        return self.waits_none
+            if lease is not None:
+                self.release(lease)
 
     async def settle(self, until: float) -> bool:
         """As `adrain`, or as `drain` where the client is called synchronously."""
@@ -268,6 +265,7 @@ class Replay:
         """
         self.journal.tidy()
         loop = self._loop
+        # An asynchronous client's connections belong to the loop that it was first called on.
         if loop is not None and loop.is_running():
             if self.is_time:
                 self._task.begin(loop, self.adrain)
@@ -385,6 +383,7 @@ class Replay:
                 if not entry.in_doubt:
                     batch.untried.append(entry.seq)
                 return
+            # A call that came later may have gone straight to the store while this one waited.
             later = self.journal.superseded(self.queue, touches, entry.asked_ns)
             if later is not Covered.NO:
                 self._give_way(entry, call, batch, whole=later is Covered.YES)
@@ -403,6 +402,7 @@ class Replay:
             batch.done.append(entry.seq)
             batch.told.append(call)
             call.journal, call.status = Journalled.REPLAYED, Status.OK
+            # The pause before the next attempt grows with failures in a row.
             self.queue.failures = 0
             self.journal.note_answer(self.queue)
             batch.note_answer(touches)
@@ -423,6 +423,7 @@ class Replay:
         self._pause(cause)
         if call.late and not call.ended:
             batch.flying.append(entry.seq)
+        # The breaker or the bulkhead refused it, so that the store has not seen it.
         elif call.admission is None and not entry.in_doubt:
             batch.untried.append(entry.seq)
 

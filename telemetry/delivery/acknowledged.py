@@ -92,6 +92,7 @@ def _add(ranges: list[NumberRange], new: NumberRange) -> None:
         new = new.joined(ranges.pop())
     ranges.append(new)
     if len(ranges) > MOST_RANGES:
+        # Bounded by telling less of the oldest: which numbers were in the hole is no longer known.
         ranges[:2] = [ranges[0].joined(ranges[1])]
 
 

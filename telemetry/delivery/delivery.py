@@ -71,6 +71,7 @@ class Delivery:
         while parts:
             part = parts.pop()
             error = self._write(part)
+            # One event that a back end refuses must not take its batch with it.
             if isinstance(error, UnacceptableError) and len(part) > 1 and splits < SPLITS:
                 middle = len(part) // 2
                 parts += (part[middle:], part[:middle])
@@ -96,6 +97,7 @@ class Delivery:
         if self._is_closing() or not self._sink.idempotent:
             return True
         if isinstance(error, UnavailableError):
+            # An outage is waited out: the queue in front of it decides what is dropped.
             return False
         return isinstance(error, UnacceptableError) or failures >= self._limits.attempts
 

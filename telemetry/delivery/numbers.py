@@ -44,6 +44,7 @@ class WriterNumbers:
 
     def take(self) -> int:
         """Return the next number, of an event that nobody waits for."""
+        # itertools.count steps in C, so that no lock is held that a signal handler could wait for.
         number = next(self._given)
         if number > self._granted:
             self._granted = self.grant(self.writer_id, number)

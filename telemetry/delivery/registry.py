@@ -148,6 +148,7 @@ class SinkRegistry:
         if name not in self._found and not self._has_looked:
             self._has_looked = True
             for entry in _entry_points():
+                # A package cannot take the name of a built-in sink.
                 self._found.setdefault(entry.name, entry.value)
         return self._found.get(name)
 

@@ -95,6 +95,7 @@ def encode(event: Event) -> bytes:
     values = [*astuple(event)]
     trace: TraceRef = values[_TRACE]
     values[_TRACE] = (
+        # 128 bits: MessagePack has no such number.
         trace.trace_id.to_bytes(16, "big"),
         *(trace.span_id, trace.parent_span_id, trace.sampled, trace.parent_is_remote),
     )
@@ -106,6 +107,7 @@ def encode(event: Event) -> bytes:
     try:
         return _encode(values)
     except (UnicodeEncodeError, OverflowError):
+        # Cleaned only after a failure, since it visits every value of the event.
         return _encode(_cleaned(values))
 
 
@@ -153,6 +155,7 @@ class EventDecoder:
         return Event(*values)
 
     def _values(self, data: bytes) -> list[Any]:
+        # By the names that stand in the file: a relay may be older or newer than who wrote it.
         if self._fields == FIELDS:
             try:
                 return [*astuple(self._decode_row(data))]

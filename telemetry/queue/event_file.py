@@ -119,6 +119,7 @@ class EventFile:
 
     def take_back(self, size_bytes: int) -> None:
         """Take back what was appended since it was that large."""
+        # Zeros, since a reader finds records by their marks, wherever they stand.
         self._map[size_bytes : self._end] = bytes(self._end - size_bytes)
         self._end = size_bytes
 
@@ -131,12 +132,15 @@ class EventFile:
         """
         if self._end + size_bytes > self._size_bytes:
             return False
+        # A map may reach beyond what the disk has: the write that finds no block there is a SIGBUS,
+        # and the end of the process.
         if self._end + size_bytes > self._taken:
             self._take(self._end + size_bytes)
         return True
 
     def say(self, counter: int, dropped: int, *, is_ended: bool = False) -> None:
         """Say how far the writer is."""
+        # Behind the records: what it says is there is there, whenever the process is killed.
         STATE.pack_into(self._map, STATE_AT, self._end, counter, dropped, is_ended)
 
     def sync(self) -> None:
@@ -164,8 +168,11 @@ class EventFile:
         is_new = self._synced == -1
 
         def sync() -> None:
+            # Until it is known to have worked: an error, or a thread that never comes back, leaves
+            # it so.
             self._is_refused = True
             _have_on_disk(path)
+            # Otherwise the content is on the disk, and the name that leads to it may not be.
             if is_new:
                 _have_on_disk(path.parent)
             self._is_refused = False
@@ -181,6 +188,7 @@ class EventFile:
             OSError: It cannot be made, or looked for.
         """
         with suppress(FileNotFoundError):
+            # Somebody may have put another file in its place.
             if os.path.samestat(self.path.stat(), os.fstat(self._fd)):
                 return
         fd, mapped = self._fd, self._map

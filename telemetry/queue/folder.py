@@ -73,11 +73,13 @@ def writer_of(path: Path) -> str:
 
 def files_in(folder: Path) -> list[Path]:
     """Return the files of events, the older ones of each writer first."""
+    # Numbers in names have eight digits, so that they sort as text.
     return sorted(folder.glob(f"*{SUFFIX}"))
 
 
 def key_id(keys: SubjectKeys) -> str:
     """Return what tells by which keys a file was written, and nothing else of them."""
+    # Derived, so that it can stand in clear in the file's head.
     return keys.key("relay/key-id").hex()[:16]
 
 

@@ -132,6 +132,7 @@ class EventSource:
         the end of a file that is sealed is the end of it: what is left is torn.
         """
         with self._reading:
+            # Every sink reads every file: the fast ones leave the next ones decrypted events.
             known = self._held.get(at)
             if known is not None:
                 return known
@@ -156,6 +157,7 @@ class EventSource:
 
     def size_bytes(self) -> int:
         """Return the size of the file on the disk, in bytes: allocated blocks, not length."""
+        # The file is made as large as it may become, and has holes.
         return os.fstat(self._fd).st_blocks * 512
 
     def changed_at(self) -> float:

@@ -120,6 +120,7 @@ class QueueWriter:
         self._folder = folder
         self._keys = keys
         self._mode = mode
+        # Two files at most: one that is written, and one before it that the relay may still read.
         self._size_bytes = max_bytes // 2
         self._clock = clock
         self._file: EventFile | None = None
@@ -254,6 +255,7 @@ class QueueWriter:
         """Have an event wait in memory; return why it is lost, if there are too many."""
         size_bytes = self._unwritten_bytes + len(each.payload)
         is_for_relay = reason == "full"  # whoever waits for it may wait for long
+        # It would hold up all that comes behind it, for ever.
         is_too_large = len(each.payload) + ROOM_BYTES > self._size_bytes
         is_full = len(self._unwritten) >= MOST_UNWRITTEN or size_bytes > MOST_UNWRITTEN_BYTES
         if is_for_relay or is_too_large or is_full:
@@ -294,6 +296,7 @@ class QueueWriter:
             try:
                 file.append(payload)
             except FileFullError:
+                # A third file would be beyond the bound.
                 if self._is_before_needed():
                     self._failure = "its files are full, and no relay has read them"
                     return "full"
@@ -307,6 +310,7 @@ class QueueWriter:
 
     def _begun(self, writer_id: str) -> EventFile:
         """Begin the next file and return it; the one before is the relay's from now on."""
+        # A disk that is full would be asked again by every event.
         if self._clock() < self._retry_at:
             raise OSError("a file of events could not be made just now")
         open_folder(self._folder)

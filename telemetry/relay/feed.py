@@ -116,6 +116,8 @@ class Feed:
             return False
         if not self._delivered(events):
             return False
+        # Last: after a crash the batch is sent again, which sinks that count twice have to know by
+        # its ids.
         self._positions.advance(ends, {each.name for each in sources})
         self._keep_pace(len(events))
         return True
@@ -127,8 +129,11 @@ class Feed:
         events: list[Event] = []
         ends: dict[str, int] = {}
         unfinished: set[str] = set()
+        # A share of each: one process that floods must not hold up the others.
         share, room_bytes = max(_LEAST, _MOST // max(1, len(sources))), _MOST_BYTES
         for source in sources:
+            # The next file of a writer only behind the one before: the audit trail takes numbers in
+            # order.
             if source.writer in unfinished or self.is_past(source) or room_bytes <= 0:
                 continue
             is_sealed, at = source.is_sealed, self._at(source)

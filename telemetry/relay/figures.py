@@ -203,6 +203,7 @@ class WritersFigures:
         for teller in [*self._tellers.values()]:
             is_silent = now - teller.told.at > SILENT_AFTER_S
             for sample in teller.told.samples:
+                # A counter that goes away and comes back looks like a restart to Prometheus.
                 if sample.kind == "counter" or not is_silent:
                     yield sample
 

@@ -73,6 +73,7 @@ def beat(folder: Path, said: Beat) -> None:
     draft = folder / f".{_BEAT}.{secrets.token_hex(4)}"
     draft.write_bytes(msgspec.json.encode(said))
     draft.chmod(0o600)
+    # Renamed into place, so that nobody reads half of it.
     draft.replace(folder / _BEAT)
 
 

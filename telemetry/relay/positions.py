@@ -23,6 +23,7 @@ class Positions:
         self._path = folder / f"position-{quote(sink, safe='')}.json"
         self._draft = folder / f".position-{quote(sink, safe='')}.new"
         self._known: dict[str, int] = {}
+        # A position that is lost costs events sent twice, and none that is missing.
         with suppress(OSError, msgspec.MsgspecError):
             self._known = msgspec.json.decode(self._path.read_bytes(), type=dict[str, int])
 

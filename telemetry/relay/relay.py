@@ -75,6 +75,7 @@ def collect_seldom() -> None:
 
     It holds thousands of events, which are in none: to look at them took a tenth of its time.
     """
+    # What was imported stays: to look through it at each collection is for nothing.
     gc.freeze()
     gc.set_threshold(_COLLECT_EVERY)
 
@@ -163,6 +164,7 @@ class Relay:
         for feed in self.feeds:
             feed.stop()
         for feed in self.feeds:
+            # Half of the time for what the sinks were given, half for closing them.
             feed.join(until - EXIT_S / 2)
         self._drain.close(max(0.0, until - time.monotonic()))
         self._figures.close()
@@ -226,6 +228,7 @@ class Relay:
                 self._unreadable[name] = str(exc)
                 logger.error("%s", exc)  # noqa: TRY400 - one line
                 continue
+            # Replaced and not changed: each feed goes through it on a thread of its own.
             self._sources = {**self._sources, name: found}
         for each in self._sources.values():
             # Kept when the file is gone: a counter does not go down.
@@ -256,6 +259,8 @@ class Relay:
 
     def _finish(self, writer: str, source: EventSource, *, is_last: bool) -> None:
         """Remove a file that all sinks have; the last of a writer when its end is declared."""
+        # Before its end is declared nothing of the writer may be forgotten: its counter is in this
+        # file.
         if is_last:
             if not source.is_free():
                 return

@@ -104,6 +104,7 @@ class RelaySink:
 
     def check(self, _timeout_s: float, /) -> str:
         """Find out whether a relay reads the folder, and is not behind."""
+        # That this process can write is not enough: without a relay nothing is delivered.
         found = standing(self._folder, self._clock)
         if waiting := self._writer.unwritten:
             raise DeliveryError(

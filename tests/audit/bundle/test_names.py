@@ -10,6 +10,7 @@ import pytest
 from mnemoscope.audit.bundle.logged_memories import LoggedMemories
 from mnemoscope.audit.bundle.provenance import ProvenanceIndex
 from mnemoscope.audit.bundle.statements import csv_lines
+from mnemoscope.audit.bundle.temporary_database import temporary_database
 from mnemoscope.audit.queries.blast_radius import blast_radius
 from mnemoscope.telemetry.event.event import OperationClass
 from mnemoscope.telemetry.text import recorded_name
@@ -43,7 +44,8 @@ def test_a_store_and_the_trail_call_a_memory_the_same(name, in_place):
         "memories": [{"memory_id": recorded_name(key)}],
     }
     record = {"id": key, "collection": place, "kind": "memory", "content": "tea"}
-    known, remaining = ProvenanceIndex(), LoggedMemories()
+    database = temporary_database()
+    known, remaining = ProvenanceIndex(database), LoggedMemories(database)
     for each in (event, {**event, "collection": "elsewhere"}):
         known.add(each)
         remaining.add(each)
@@ -54,8 +56,7 @@ def test_a_store_and_the_trail_call_a_memory_the_same(name, in_place):
     assert used["times"] == 1
     assert source is not None
     assert [each["collection"] for each in remaining.remembered("langgraph.store")] == ["elsewhere"]
-    known.close()
-    remaining.close()
+    database.close()
 
 
 @pytest.mark.parametrize("name", ODD, ids=ascii)

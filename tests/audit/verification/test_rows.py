@@ -13,8 +13,6 @@ import pytest
 from mnemoscope.audit.database import schema
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.record import coverage
-from mnemoscope.audit.record.coverage import Cover, cover_of
 from mnemoscope.audit.verification.whole import verify
 from tests.kit import database_attacks, tampering
 
@@ -57,14 +55,6 @@ def test_all_of_it_shows_in_postgresql(postgres, postgres_url, subject_keys, eve
 
     assert not is_shown(postgres_url, subject_keys)
     assert missed == []
-
-
-def test_every_column_of_every_table_is_covered():
-    """A table that nobody thought of is summed, and so is each of its columns."""
-    for table in schema.tables():
-        covers = {cover_of(table, each) for each in schema.columns_of(table)}
-
-        assert (covers == {Cover.SUMMED}) == coverage.is_summed(table)
 
 
 def test_a_table_that_is_added_later_is_summed(log, subject_keys, event_factory, monkeypatch):

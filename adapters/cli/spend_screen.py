@@ -196,7 +196,9 @@ class _Scale:
             f"{weight / whole:.0%}" if whole else "",
             f"{line.now.tokens:,}",
             *([written] if self._has_writes else []),
-            "no price" if _is_unpriced(line) else self._usd(line.now.cost_usd),
+            "no price"
+            if 0 < line.now.calls == line.now.unpriced_calls
+            else self._usd(line.now.cost_usd),
             self._change(line),
         ]
 
@@ -222,10 +224,6 @@ class _Scale:
 def _weight(line: Line, total: Line) -> float:
     """Return the cost of *line*, or its tokens if no model has a price."""
     return line.now.cost_usd if total.now.cost_usd else float(line.now.tokens)
-
-
-def _is_unpriced(line: Line) -> bool:
-    return 0 < line.now.calls == line.now.unpriced_calls
 
 
 def _bar(width: float) -> str:

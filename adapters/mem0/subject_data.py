@@ -228,13 +228,14 @@ class HostedSubjectData:
             # Not without memories: the service answers 404 for a user that it does not know.
             await self._call("delete_all", user_id=_user(subject))
             await self._call("delete_users", user_id=_user(subject))
-        return Erased(len(found), messages=(*_told_expired(len(expiring)), _BACKUPS))
+        told = (_EXPIRING.format(n=len(expiring)),) if expiring else ()
+        return Erased(len(found), messages=(*told, _BACKUPS))
 
     async def _rows(self, subject: DataSubject, number: int) -> tuple[list[Any], Any]:
         """Return one page of all that the service has, shown or not, and whether there are more."""
         wanted = {"filters": {"user_id": _user(subject)}, "page": number, **_everything()}
         answer = await self._call("get_all", **wanted)
-        return (answer, None) if is_list(answer) else _of_page(answer)
+        return (answer, None) if is_list(answer) else (answer["results"], answer.get("next"))
 
     async def find(self, memory: LoggedMemory) -> StoredMemory | None:
         """See `MemoryRemover.find`."""
@@ -265,14 +266,6 @@ def _everything() -> dict[str, bool]:
     """Return the options of a listing that show what the service hides, as this client has them."""
     options: Any = import_module("mem0.client.types").GetAllMemoryOptions
     return {name: shown for name, shown in SHOWN.items() if name in options.model_fields}
-
-
-def _told_expired(count: int) -> tuple[str, ...]:
-    return (_EXPIRING.format(n=count),) if count else ()
-
-
-def _of_page(answer: dict[str, Any]) -> tuple[list[Any], Any]:
-    return answer["results"], answer.get("next")
 
 
 def _user(subject: DataSubject) -> str:

@@ -118,10 +118,7 @@ def unwrap_instrumented(client: T, guards: GuardFactory) -> T:
 
 def operation_of(client: object, name: str, arguments: Arguments) -> Operation:
     """Return the call of *name* on a wrapped *client* as its adapter's table describes it."""
-    return _operation(getattr(type(client), TABLE)[name], arguments)
-
-
-def _operation(row: Row, arguments: Arguments) -> Operation:
+    row: Row = getattr(type(client), TABLE)[name]
     return Operation(row if isinstance(row, Method) else row(arguments), arguments)
 
 

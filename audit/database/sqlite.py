@@ -196,7 +196,9 @@ class SqliteDatabase:
         self._turn_fd = os.open(lock_path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             with self._turn():
-                connection = self._connection = _connect(self._path)
+                connection = self._connection = sqlite3.connect(
+                    self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+                )
                 _version_of(connection, self.label)
                 for pragma in _PRAGMAS:
                     connection.execute(pragma)
@@ -370,10 +372,6 @@ def _take_turn(fd: int, label: str) -> None:
             time.sleep(0.001)
         else:
             return
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
 
 
 def _inode(path: Path) -> tuple[int, int] | None:

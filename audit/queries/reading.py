@@ -133,12 +133,6 @@ def _nobodies(snapshot: Snapshot, tenants: Iterable[str | None]) -> list[str]:
     return sorted({uid for tenant in tenants for uid in snapshot.nobodies(tenant)})
 
 
-def _rows(
-    snapshot: Snapshot, statement: str, values: Sequence[Value], *, with_changed: bool = False
-) -> Iterator[AuditRow]:
-    return map(row_from, snapshot.found(statement, values, with_changed=with_changed))
-
-
 def rows(snapshot: Snapshot, *, with_changed: bool = False, **chosen: Any) -> Iterator[AuditRow]:
     """Yield the operations that fit all that is *chosen*, in order of recording; see `AuditLog`."""
     conditions, values = ["e.kind = 'operation'"], list[Value]()
@@ -149,7 +143,7 @@ def rows(snapshot: Snapshot, *, with_changed: bool = False, **chosen: Any) -> It
             values += wanted
     where = " AND ".join(conditions)
     statement = f"{SELECT} WHERE {where} ORDER BY e.seq"
-    return _rows(snapshot, statement, values, with_changed=with_changed)
+    return map(row_from, snapshot.found(statement, values, with_changed=with_changed))
 
 
 Condition = Callable[[Snapshot, Any], tuple[str, list[Value]]]

@@ -58,7 +58,7 @@ def moved_most(found: PeriodSpend) -> TopMover | None:
     features: dict[str | None, list[Line]] = {}
     for line in found.lines:
         features.setdefault(line.names[0], []).append(line)
-    changes = {name: _change(lines) for name, lines in features.items()}
+    changes = {name: sum(each.change_usd for each in lines) for name, lines in features.items()}
     if not changes:
         return None
     feature = max(changes, key=lambda name: abs(changes[name]))
@@ -76,10 +76,6 @@ def moved_most(found: PeriodSpend) -> TopMover | None:
         node=part.names[1] if is_most else None,
         model=part.names[2] if is_most else None,
     )
-
-
-def _change(lines: Iterable[Line]) -> float:
-    return sum(line.change_usd for line in lines)
 
 
 def _sum(parts: Iterable[Spent]) -> Spent:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...telemetry.delivery.acknowledged import NumberRange, SinkDeliveries
+from ...telemetry.delivery.acknowledged import SinkDeliveries
 from ..log import AuditLog
 
 DELIVERED = "recipients.delivered"
@@ -79,7 +79,7 @@ class Deliveries:
         said = deliveries.acknowledged.output
         output = None if said is None else said._asdict()
         for writer_id, ranges in deliveries.acknowledged.take().items():
-            known = {"name": deliveries.sink, "output": output, "ranges": [*map(_listed, ranges)]}
+            known = {"name": deliveries.sink, "output": output, "ranges": [*map(list, ranges)]}
             self._open.setdefault(writer_id, []).append(known)
 
     def await_others(self, timeout_s: float) -> None:
@@ -88,7 +88,3 @@ class Deliveries:
             if all(each.is_idle() for each in self._others):
                 return
             time.sleep(_POLL_S)
-
-
-def _listed(numbers: NumberRange) -> list[int]:
-    return list(numbers)

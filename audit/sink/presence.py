@@ -60,9 +60,6 @@ class Presence:
         mode: The durability that it was asked for.
         version: Returns the version of this package that it runs; empty where that is not known.
         roll: Where it has its entry, if anywhere.
-
-    Attributes:
-        roll: As given.
     """
 
     def __init__(

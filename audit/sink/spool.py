@@ -96,10 +96,6 @@ class Spool:
         max_bytes: How large the file of this process may become, with those that processes which
             are gone have left.
         content: Makes the content of what was content.
-
-    Attributes:
-        path: As given.
-        max_bytes: As given.
     """
 
     def __init__(

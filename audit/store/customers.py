@@ -184,13 +184,11 @@ class _Bindings:
             AuditError: They are not.
         """
         is_same = subjects.family(snapshot, uids) == self.uids
-        if not is_same or self._rows(snapshot) != self.rows:
+        rows = _rows_of(snapshot, [*self.uids, *self.nobodies], self.version)
+        if not is_same or rows != self.rows:
             raise AuditError(
                 "the customer became known otherwise meanwhile, so nothing was done: run it again"
             )
-
-    def _rows(self, snapshot: Snapshot) -> list[Any]:
-        return _rows_of(snapshot, [*self.uids, *self.nobodies], self.version)
 
 
 def _rows_of(snapshot: Snapshot, uids: Sequence[str], version: int) -> list[Any]:

@@ -92,7 +92,8 @@ def _removed(connection: WriteConnection, start: int, stop: int, gone: int) -> d
     leaves = [leaf for leaf, _header in found]
     tiles = range(start // TILE_LEAVES, stop // TILE_LEAVES)
     rows = [
-        (0, idx, b"".join(leaves[place : place + TILE_LEAVES])) for idx, place in _places(tiles)
+        (0, tiles.start + place, b"".join(leaves[at : at + TILE_LEAVES]))
+        for place, at in enumerate(range(0, len(leaves), TILE_LEAVES))
     ]
     connection.insert("audit_tile", ("level", "idx", "hash"), rows)
     # From here on the trigger lets them go.
@@ -106,10 +107,6 @@ def _removed(connection: WriteConnection, start: int, stop: int, gone: int) -> d
         "n_details": counts[_TABLES.index("audit_detail")],
         **_carried([orjson.loads(header) for _leaf, header in found], gone),
     }
-
-
-def _places(tiles: range) -> list[tuple[int, int]]:
-    return [(idx, (idx - tiles.start) * TILE_LEAVES) for idx in tiles]
 
 
 def _carried(headers: Sequence[dict[str, Any]], gone: int) -> dict[str, Any]:

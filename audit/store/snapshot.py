@@ -49,7 +49,6 @@ class Moment:
         label: The log's name in errors.
 
     Attributes:
-        connection: As given.
         origin: The log's name.
         size: Sealed events.
         operations: Those of them that are operations.
@@ -303,9 +302,6 @@ class Snapshot(Moment):
         connection: Sees that moment.
         ring: Current and previous keys.
         label: What errors call the log.
-
-    Attributes:
-        ring: As given.
     """
 
     def __init__(self, connection: ReadConnection, ring: Keyring, label: str) -> None:

@@ -32,7 +32,6 @@ class LogTables:
         retention_us: After which details may be removed.
 
     Attributes:
-        ring: As given.
         label: The log's name in errors.
     """
 

@@ -31,14 +31,16 @@ def check_clocks(
             report.find(
                 FindingKind.UNVERIFIABLE, f"{what}: times before it, or behind it, are wrong"
             )
-        elif not (_is_confirmed(said.get(after.first)) or _has_lived(after)):
+        elif not (
+            _is_confirmed(said.get(after.first)) or after.ended_us - after.began_us >= CONFIRMED_US
+        ):
             what = f"the clock went ahead {_span(gone_us)} at event {after.first}"
             report.find(
                 FindingKind.UNVERIFIABLE,
                 f"{what}: whether that time has passed cannot be known yet",
             )
     for seq, data in said.items():
-        if _is_outvoted(data):
+        if not data["is_followed"]:
             apart = _span(data["clock_us"] - data["newest_us"])
             what = f"the clock of a process was {apart} off the log's and the database's"
             report.find(FindingKind.UNVERIFIABLE, f"event {seq}: {what}: it was not followed")
@@ -48,14 +50,6 @@ def _is_confirmed(data: Mapping[str, Any] | None) -> bool:
     if data is None or data["database_us"] is None:
         return False
     return bool(abs(data["database_us"] - data["clock_us"]) <= SKEW_US)
-
-
-def _is_outvoted(data: Mapping[str, Any]) -> bool:
-    return not data["is_followed"]
-
-
-def _has_lived(stretch: Stretch) -> bool:
-    return stretch.ended_us - stretch.began_us >= CONFIRMED_US
 
 
 def _span(span_us: int) -> str:

@@ -32,7 +32,6 @@ from .ranges import (
     ranges,
 )
 from .report import FindingKind, Verification
-from .spools import check_spools
 from .subjects import check_keys, check_subjects
 from .tables import Tables, wrong_tiles
 from .tree import (
@@ -46,7 +45,7 @@ from .tree import (
     kept_checkpoints,
     size_of,
 )
-from .writers import Endings, check_endings, undeclared, union
+from .writers import Endings, check_endings, check_spools, undeclared, union
 
 SIGNED_WITHIN_S = 10.0
 """Seconds after which an event that nothing signs is a finding: a writer signs within one."""

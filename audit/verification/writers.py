@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..record.lived_time import SKEW_US
+from ..record.spool_numbers import SpoolAccount, count_of
 from ..record.writer_events import ENDED, SILENT_AFTER_S, STOPPED, is_durable
 from ..store.departed import Departed
 from ..store.roll import RollState
@@ -275,3 +276,23 @@ def _silent(writer: str, said: LastWords, missing: int) -> str:
         f"writer {writer} ended without saying so: last heard of at {when}, with {said.counter:,} "
         f"events counted. {known.capitalize()}; later ones may be missing"
     )
+
+
+def check_spools(noted: Mapping[str, SpoolAccount], report: Verification, *, is_all: bool) -> None:
+    """
+    Find records that are gone from a spool.
+
+    Args:
+        noted: What the log says of each spool.
+        report: Takes what is found.
+        is_all: Whether *noted* has everything that was ever said.
+    """
+    for name, account in noted.items():
+        lost = count_of(account.lost())
+        if lost:
+            what = f"{lost:,} records are gone from the spool {name}, and were never in the log"
+            report.find(FindingKind.LOSS, what)
+        missing = count_of(account.unaccounted(from_one=is_all))
+        if missing:
+            what = f"{missing:,} records of the spool {name} are not in the log (yet)"
+            report.find(FindingKind.UNVERIFIABLE, f"{what}: they wait on its machine, or are gone")

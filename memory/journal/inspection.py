@@ -288,7 +288,10 @@ class Inspection:
         if choice.all_parked:
             wanted, given = _where(choice)
             return list(self._kept(connection, f"{wanted} ORDER BY seq", given))
-        return [self._one(connection, replace(choice, seqs=(seq,))) for seq in _once(choice.seqs)]
+        return [
+            self._one(connection, replace(choice, seqs=(seq,)))
+            for seq in dict.fromkeys(choice.seqs)
+        ]
 
     def _one(self, connection: sqlite3.Connection, choice: WriteSelection) -> KeptWrite:
         found = next(self._kept(connection, *_where(choice)), None)
@@ -413,7 +416,3 @@ def _no_retry(write: KeptWrite, force: bool) -> str | None:  # noqa: FBT001 - th
     if write.shadowed and not force:
         return "a deletion since may have covered it: drop it, or bring it back with --force"
     return None
-
-
-def _once(seqs: Sequence[int]) -> Iterable[int]:
-    return dict.fromkeys(seqs)

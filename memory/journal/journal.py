@@ -216,7 +216,6 @@ class Queue:
         journal: The file that they wait in.
 
     Attributes:
-        store: As given.
         busy: Held in this process by whoever has the lease.
         not_before: Monotonic seconds before which it is not worth trying.
         failures: Attempts in a row that failed.

@@ -93,9 +93,6 @@ class JournalWrites:
         workers: Threads for the journal's disk.
         faults: Where a failing journal is noted.
         clock: Monotonic seconds.
-
-    Attributes:
-        replay: As given.
     """
 
     def __init__(

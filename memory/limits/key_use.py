@@ -34,7 +34,6 @@ class KeyUse:
 
     Attributes:
         id: Names the key and tells nothing about it: 8 hexadecimal digits.
-        is_given: As given.
         shared: Names of the stores that other machines can use too.
         refused: Ids of the keys that stores were written under, where it is not this one, by store.
         unmarked: Names of the stores that took no mark of the key.

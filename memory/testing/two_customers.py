@@ -275,16 +275,13 @@ class _Owned:
         except Exception as exc:  # noqa: BLE001 - whatever it is, it is looked at
             return exc
 
-    def _is_read(self, name: str) -> bool:
-        return self.methods[name].op_class in _READS
-
     def _held(self) -> list[list[str]]:
         """Return what is known of the customer, whatever is asked."""
         listed = [_words((each.id, each.content)) for each in records_of(self.tried, self.customer)]
         read = [
             _words(self.ask(name, self.case.calls[name](THEIRS), self.customer))
             for name in self.methods
-            if self._is_read(name) and self.names_customer(name)
+            if self.methods[name].op_class in _READS and self.names_customer(name)
         ]
         return sorted(listed) + read
 

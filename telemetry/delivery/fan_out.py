@@ -43,9 +43,6 @@ class FanOut:
 
     Args:
         lanes: Each is given every event.
-
-    Attributes:
-        lanes: As given.
     """
 
     def __init__(self, lanes: Sequence[Follower]) -> None:

@@ -28,7 +28,6 @@ class InlineLane:
         clock: Monotonic seconds.
 
     Attributes:
-        sink_name: As given.
         acknowledged: Nothing: who receives what it takes is told by those that deliver it.
     """
 

@@ -9,6 +9,7 @@ process left behind can be locked by any other.
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
 from pathlib import Path
 
@@ -52,12 +53,8 @@ def try_lock(path: Path) -> FileLock | None:
 
 def lockable_files(path: Path) -> list[Path]:
     """Return the files that exist under the names of *path*."""
-    numbered = path.parent.glob(f"{_escaped(path.name)}.*")
+    numbered = path.parent.glob(f"{glob.escape(path.name)}.*")
     found = [each for each in numbered if each.suffix[1:].isdecimal()]
     if path.exists():
         found.append(path)
     return sorted(found, key=lambda each: (len(each.name), each))
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{each}]" if each in "*?[" else each for each in name)

@@ -59,6 +59,8 @@ class OwnTraces:
     """
 
     def __init__(self, resource: Resource | None = None, *, content: bool = False) -> None:
+        # Not the global one, which is the host's to set; and no exit handler of the SDK's, which
+        # may wait for 30 s.
         provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._built = InMemorySpanExporter()
         provider.add_span_processor(SimpleSpanProcessor(self._built))
@@ -71,15 +73,18 @@ class OwnTraces:
 
     def deliver(self, batch: Sequence[Event]) -> None:
         """Export the spans of *batch*, or raise."""
+        # Decided when the event was made, so that all sinks and the host agree on a trace.
         sampled = [event for event in batch if event.trace.sampled]
         if not sampled:
             return
         request = self._request(sampled)
+        # The exporter's own timeout is that of one attempt, and it makes several.
         with quiet(*_LOGGERS), time_limit(self._timeout_s):
             if request is not None and self._send is not None:
                 result = self._send(request)
             else:
-                result = self._export(self._build(sampled))
+                spans = self._build(sampled)
+                result = self._exporter.export(spans) if spans else SpanExportResult.SUCCESS
         if result is not SpanExportResult.SUCCESS:
             raise _failure(self._protocol)
 
@@ -89,6 +94,7 @@ class OwnTraces:
             return None
         try:
             return self._direct.request(batch)
+        # One event that is odd: the SDK may still know how to encode it, and says what it drops.
         except (TypeError, ValueError, OverflowError, struct.error):
             return None
 
@@ -98,9 +104,6 @@ class OwnTraces:
         spans = self._built.get_finished_spans()
         self._built.clear()
         return spans
-
-    def _export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        return self._exporter.export(spans) if spans else SpanExportResult.SUCCESS
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -124,6 +124,7 @@ class OwnHistogram:
 
     def record(self, amount: float, pairs: Pairs, trace: TraceRef) -> None:
         """Measure *amount*, unless it is negative or no number."""
+        # A clock that was set back would make a negative duration; the SDK refuses it, too.
         if not 0 <= amount < inf:
             return
         point = self._points.get(pairs) or self._new(pairs)
@@ -137,6 +138,7 @@ class OwnHistogram:
 
     def _new(self, pairs: Pairs) -> _Point:
         if len(self._points) >= _MOST_POINTS:
+            # As the specification has it: a set too many is counted, and no longer told apart.
             pairs = _OVERFLOW
         point = self._points.get(pairs)
         if point is None:
@@ -152,6 +154,7 @@ class OwnHistogram:
         return Metric(*self._about, Histogram(points, AggregationTemporality.CUMULATIVE))
 
     def _data_point(self, pairs: Pairs, point: _Point, now_ns: int) -> HistogramDataPoint:
+        # Of this collection: an exemplar that is exported again leads to a trace that is long gone.
         exemplars, point.exemplars = point.exemplars, {}
         return HistogramDataPoint(
             attributes=dict(pairs),

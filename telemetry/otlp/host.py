@@ -33,26 +33,23 @@ _AS_PARENTS: Final = (
 
 def host_tracer_provider() -> TracerProvider | None:
     """Return the provider that the host set up, if it is the SDK's."""
-    kind = _class_of_sdk("opentelemetry.sdk.trace", "TracerProvider")
-    if kind is None:
-        return None
-    provider = trace.get_tracer_provider()
-    return cast("TracerProvider", provider) if isinstance(provider, kind) else None
+    found = _if_of_sdk("opentelemetry.sdk.trace", "TracerProvider", trace.get_tracer_provider)
+    return cast("TracerProvider | None", found)
 
 
 def host_meter_provider() -> MeterProvider | None:
     """Return the provider that the host set up, if it is the SDK's."""
-    kind = _class_of_sdk("opentelemetry.sdk.metrics", "MeterProvider")
-    if kind is None:
-        return None
-    provider = metrics.get_meter_provider()
-    return cast("MeterProvider", provider) if isinstance(provider, kind) else None
+    found = _if_of_sdk("opentelemetry.sdk.metrics", "MeterProvider", metrics.get_meter_provider)
+    return cast("MeterProvider | None", found)
 
 
-def _class_of_sdk(module: str, name: str) -> type | None:
-    """Return a class of the SDK, if it is imported: nobody has set it up before that."""
-    # Another thread may be in the midst of the import: the module is there, and its names are not.
-    return getattr(sys.modules.get(module), name, None)
+def _if_of_sdk(module: str, name: str, current: Callable[[], object]) -> object | None:
+    """Return the *current* provider, if it is of that class of the SDK."""
+    # Not imported, nobody has set it up. And another thread may be in the midst of the import: the
+    # module is there, and its names are not.
+    kind: type | None = getattr(sys.modules.get(module), name, None)
+    provider = None if kind is None else current()
+    return provider if kind is not None and isinstance(provider, kind) else None
 
 
 def host_tracing(
@@ -104,6 +101,7 @@ class _Host:
         if self._sampler is None:
             return True
         result = self._sampler.should_sample(parent, trace_id, SCOPE, SpanKind.CLIENT)
+        # By name: the SDK is imported only where the host has it.
         return result.decision.name == "RECORD_AND_SAMPLE"
 
     def _follow(self, sampler: Sampler | None) -> None:
@@ -116,9 +114,7 @@ class _Host:
         if self._provider is not None:
             self._follow(self._provider.sampler)
         # The SDK's own generator draws from the global random state, which hosts seed in tests.
-        if self._provider is not None and not _is_stock(self._provider.id_generator):
+        if self._provider is not None and (
+            type(self._provider.id_generator).__name__ != "RandomIdGenerator"
+        ):
             self._ids = self._provider.id_generator
-
-
-def _is_stock(ids: Ids) -> bool:
-    return type(ids).__name__ == "RandomIdGenerator"

@@ -52,6 +52,7 @@ class CappedValues:
         seen = self._seen.setdefault(key, set())
         if value in seen:
             return value
+        # Dropped values would be measurements that are missing; under one name they still add up.
         if len(seen) >= self._limit:
             return OTHER
         seen.add(value)
@@ -208,6 +209,7 @@ class Instruments(Generic[TraceT]):
         usage = event.usage
         if usage is None or not usage.reported:
             return
+        # Without the error: tokens were used all the same, and the sums should not fall apart.
         pairs = self._model(event.operation, usage.provider, _models(usage), None)
         for kind, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             self._tokens.record(tokens, (*pairs, (semconv.TOKEN_TYPE, kind)), where)

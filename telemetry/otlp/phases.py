@@ -57,6 +57,7 @@ def _event(event: Event, place: int) -> Event:
 def _below(ref: TraceRef, place: int) -> TraceRef:
     """Return ids that are the same however often the event is sent."""
     known = b"%d %d %d" % (ref.trace_id, ref.span_id, place)
+    # A batch that failed comes again, and new ids would double its spans.
     digest = hashlib.blake2b(known, digest_size=8).digest()
     span_id = int.from_bytes(digest) or 1
     return TraceRef(ref.trace_id, span_id, ref.span_id, ref.sampled, False)

@@ -140,6 +140,8 @@ class _SpanRedactor:
 
     def _mapping(self, held: Mapping[str, Any]) -> dict[str, Any]:
         keys = {key: self._key(key) for key in held}
+        # By the key as it was: what a value means is not to depend on what redaction made of its
+        # name.
         return {keys[key]: self._closed(self._at, key, item) for key, item in held.items()}
 
     def _key(self, key: str) -> str:
@@ -161,6 +163,7 @@ class _SpanRedactor:
         return self._redaction.value(value)
 
     def _string(self, key: str, value: str) -> str:
+        # Any library may put a prompt where the conventions want a name.
         if key in NAMES and NAME.fullmatch(value):
             return value
         if key in IDS:
@@ -197,5 +200,6 @@ class _SpanRedactor:
 def _listed(items: Iterable[T], dropped: int) -> Sequence[T]:
     held = tuple(items)
     result = cast("Any", BoundedList).from_seq(len(held), held)
+    # How many the host's limits had dropped is part of the span.
     result.dropped = dropped
     return cast("Sequence[T]", result)

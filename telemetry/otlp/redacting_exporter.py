@@ -27,9 +27,6 @@ class RedactingExporter(SpanExporter):
         begin: Begins the redaction of a span.
         faults: Where failures are noted.
         counts: Counts the spans.
-
-    Attributes:
-        counts: As given.
     """
 
     def __init__(
@@ -46,6 +43,7 @@ class RedactingExporter(SpanExporter):
         outcomes: Counter[SpanOutcome] = Counter()
         redacted = tuple(self._redacted(spans, outcomes))
         self.counts.count(outcomes)
+        # A success would have the pipeline forget them.
         if spans and not redacted:
             return SpanExportResult.FAILURE
         return self._exporter.export(redacted)

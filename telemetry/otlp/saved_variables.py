@@ -50,6 +50,7 @@ def _read() -> dict[str, str]:
 
 def _show(variables: Mapping[str, str]) -> None:
     environment = cast("Any", os.environ)
+    # os.putenv is not thread-safe in C: getenv of another thread may read freed memory.
     data: dict[Any, Any] = environment._data  # noqa: SLF001 - all else calls `os.putenv`
     for name in _read().keys() - variables.keys():
         data.pop(environment.encodekey(name), None)

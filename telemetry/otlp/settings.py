@@ -34,6 +34,7 @@ def protocol(signal: Signal) -> str:
     """
     chosen = setting(signal, "PROTOCOL")
     if not chosen:
+        # The SDK's default is gRPC; an endpoint with the port of the other one says what is meant.
         return HTTP if urlsplit(setting(signal, "ENDPOINT")).port == 4318 else GRPC  # noqa: PLR2004 - OTLP/HTTP's registered port
     if chosen not in {GRPC, HTTP}:
         raise ValueError(f"OTEL_EXPORTER_OTLP_PROTOCOL must be {GRPC} or {HTTP}, not {chosen}")

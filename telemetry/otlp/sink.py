@@ -83,6 +83,7 @@ class Exports:
             fresh = batch
         elif not (fresh := [e for e, i in zip(batch, ids, strict=True) if i not in self._measured]):
             return
+        # Of the last batch alone: only that one can come again.
         self._measured = set(ids)
         for event in fresh:
             record(event)
@@ -171,8 +172,12 @@ class OtlpSink:
         provider: TracerProvider | None = None,
         meter_provider: MeterProvider | None = None,
     ) -> None:
+        # The sink opens with the first event: the host may have changed its environment by then, as
+        # pytest does.
         self._variables = SavedVariables()
         protocol("TRACES")
+        # Here and not in the lane's thread: a mistake in the environment is to be told by
+        # configure().
         protocol("METRICS")
         self.faults = Faults()
         self._content = content

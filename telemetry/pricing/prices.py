@@ -189,7 +189,8 @@ def _price(row: Any, where: str) -> Price:
     cells = cast("dict[str, Any]", row)
     unknown = sorted(cells.keys() - _KNOWN)
     if unknown:
-        raise PriceFileError(f"{where}: unknown {', '.join(unknown)}; known: {_listed(_KNOWN)}")
+        known = ", ".join(sorted(_KNOWN))
+        raise PriceFileError(f"{where}: unknown {', '.join(unknown)}; known: {known}")
     missing = [each for each in ("input", "output") if each not in cells]
     if missing:
         raise PriceFileError(f"{where}: {' and '.join(missing)} missing (USD per million tokens)")
@@ -220,7 +221,3 @@ def _is_price(value: Any) -> bool:
         and isfinite(value)
         and value >= 0
     )
-
-
-def _listed(names: frozenset[str]) -> str:
-    return ", ".join(sorted(names))

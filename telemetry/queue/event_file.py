@@ -68,9 +68,6 @@ class EventFile:
         head: What is said of it at its beginning.
         size_bytes: How large it may become.
 
-    Attributes:
-        path: As given.
-
     Raises:
         OSError: It cannot be made.
     """

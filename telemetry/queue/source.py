@@ -62,7 +62,6 @@ class EventSource:
         content: Makes the content of what was content.
 
     Attributes:
-        path: As given.
         name: Its name.
         writer: Who writes it.
         mode: The durability that it was asked for.

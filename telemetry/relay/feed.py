@@ -41,7 +41,6 @@ class Feed:
         clock: Seconds since 1970.
 
     Attributes:
-        sink: As given.
         skipped: Events that it left out to make room.
         others: The feeds of the other sinks, with which it keeps pace: what is read for one is
             there for all that are not far behind.

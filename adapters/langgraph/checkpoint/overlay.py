@@ -248,7 +248,11 @@ class Overlay:
             later = waiting[index + 1 :]
             if _carry(old, later):
                 # Its writes may stand before it: a graph saves them on other threads.
-                given_up = [each for each in waiting[1:] if each is old or _is_on(each, old)]
+                given_up = [
+                    each
+                    for each in waiting[1:]
+                    if each is old or (not each.is_step and each.step == old.step)
+                ]
                 thread.given_up.add(old.step)
                 # By identity, which is how they compare: what a write holds may not be comparable.
                 thread.waiting = deque(each for each in waiting if each not in given_up)
@@ -450,10 +454,6 @@ def _is_new(thread: FollowedThread, place: str, ids: dict[str, Any]) -> bool:
         return outside in thread.heads and thread.heads[outside] is None
     latest = max(known)
     return made_of > latest or (made_of == latest and known[latest].ours)
-
-
-def _is_on(waiting: PendingWrite, step: PendingWrite) -> bool:
-    return not waiting.is_step and waiting.step == step.step
 
 
 def _carry(old: PendingWrite, later: Iterable[PendingWrite]) -> bool:

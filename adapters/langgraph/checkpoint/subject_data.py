@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterable, Callable, Collection
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -22,7 +22,7 @@ from ....memory.errors import DeadlineExceededError
 from ....memory.subject_data.records import DataSubject, Erased, Page, SubjectRecord
 from ....telemetry.event.spelling import id_forms, id_text
 from ...toolkit.sync_async import loop_of, run_in_client_loop
-from ...toolkit.type_guards import is_dict, is_sequence
+from ...toolkit.type_guards import is_dict, is_sequence, is_set
 from ..files import checkpoints_in, clean_files, files_of
 from .arguments import OWNERS
 from .forgetting import LOOK_S
@@ -221,7 +221,7 @@ def _plain(value: Any, depth: int) -> Any:
         return f"<{type(value).__name__}>"
     if is_dict(value):
         return {str(key): _plain(each, depth + 1) for key, each in value.items()}
-    if is_sequence(value) or _is_set(value):
+    if is_sequence(value) or is_set(value):
         return [_plain(each, depth + 1) for each in value]
     if hasattr(value, "content") and hasattr(value, "type"):
         return {"type": value.type, "content": _plain(value.content, depth + 1)}
@@ -232,7 +232,3 @@ def _plain(value: Any, depth: int) -> Any:
 def _fields(value: Any) -> dict[str, Any] | None:
     found = value.model_dump() if hasattr(value, "model_dump") else getattr(value, "__dict__", None)
     return found if is_dict(found) else None
-
-
-def _is_set(value: Any) -> TypeGuard[Collection[Any]]:
-    return isinstance(value, (set, frozenset))

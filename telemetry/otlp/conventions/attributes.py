@@ -27,6 +27,7 @@ SINK = "otlp"
 """The sink's name, and so the key under which its subject hashes are made."""
 
 _HELD = 1_024
+# A caller that gives up is no failure of the operation.
 _NOT_A_FAULT = frozenset({Status.OK.value, Status.EMPTY.value, Status.CANCELLED.value})
 _UNNAMED = "LangGraph"
 """What LangGraph calls a graph that nobody has named."""
@@ -157,6 +158,8 @@ def _model(call: _ModelCall) -> dict[str, Any]:
         semconv.PROVIDER_NAME: semconv.PROVIDERS.get(call.provider or "", call.provider),
         semconv.REQUEST_MODEL: call.requested_model,
         semconv.RESPONSE_MODEL: call.model,
+        # Known of streamed calls alone: that there was no first chunk does not say that none was
+        # asked for.
         semconv.REQUEST_STREAM: True if call.streamed else None,
         semconv.USAGE_REPORTED: None if call.reported else False,
         semconv.NODE: call.node,
@@ -176,6 +179,8 @@ _FIELDS = (
 _fields_of = attrgetter(*_FIELDS)
 
 
+# A key apart: most events of a process differ in times and ids alone, so that what they share is
+# encoded once.
 def template_key(event: Event) -> TemplateKey:
     """Return what the template of the span of *event* depends on."""
     usage, replaced = event.usage, event.redactions
@@ -291,6 +296,7 @@ def _memory(event: Event) -> dict[str, Any]:
     ids = event.memory_ids
     return {
         semconv.MEMORY_STORE_ID: event.collection,
+        # The conventions have one id; of several the documents of a recall tell.
         semconv.MEMORY_RECORD_ID: ids[0] if len(ids) == 1 else None,
         semconv.MEMORY_RECORD_COUNT: event.hits if event.hits is not None else len(ids) or None,
         semconv.TOP_SCORE: event.top_score,
@@ -300,6 +306,7 @@ def _memory(event: Event) -> dict[str, Any]:
 def _consumed(usage: Usage) -> dict[str, Any]:
     return {
         semconv.RESPONSE_TIME_TO_FIRST_CHUNK: usage.time_to_first_token_s,
+        # A 0 would say that the call was free of charge.
         semconv.USAGE_INPUT_TOKENS: usage.input_tokens if usage.reported else None,
         semconv.USAGE_OUTPUT_TOKENS: usage.output_tokens if usage.reported else None,
         semconv.USAGE_CACHE_READ_TOKENS: usage.cached_tokens or None,

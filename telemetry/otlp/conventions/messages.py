@@ -37,6 +37,7 @@ def _genai(message: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parts(message: Mapping[str, Any]) -> Iterator[Any]:
     content: Any = message.get("content")
+    # By the conventions the answer of a tool is a part of its own, whatever its content is.
     if message.get("role") == "tool":
         called = message.get("tool_call_id")
         yield {"type": "tool_call_response", "id": called, "response": content}
@@ -56,6 +57,7 @@ def _parts(message: Mapping[str, Any]) -> Iterator[Any]:
 
 def as_openinference(prefix: str, messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Return an attribute for each part of *messages*, as far as a span has room for them."""
+    # The SDK drops attributes beyond 128, those of ours among them.
     return dict(islice(_attributes(prefix, messages), MOST_ATTRIBUTES))
 
 

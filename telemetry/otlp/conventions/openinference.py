@@ -57,6 +57,7 @@ def kind_of(operation: str, op_class: str) -> str:
 
     So is a search within a recall: what was retrieved is told once, by the recall.
     """
+    # By the class: adapters have several operations that recall.
     if op_class == OperationClass.RECALL.value:
         return "RETRIEVER"
     return _KINDS.get(operation, "CHAIN")

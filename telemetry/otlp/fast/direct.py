@@ -86,11 +86,13 @@ def direct_spans(
         build: Builds spans through *provider*.
         content: Whether redacted content goes onto spans.
     """
+    # What the environment has changed of sampling or limits is the SDK's to do.
     if provider.sampler is not DEFAULT_ON or _is_limited(SpanLimits()):
         return None
     try:
         theirs = encode_spans(build(EXAMPLES))
         ours = DirectSpans(theirs, content=content)
+        # Tried on examples as the sink opens: another release of the SDK may encode otherwise.
         same = type(theirs).FromString(ours.request(EXAMPLES))
     except (LookupError, TypeError, ValueError, AttributeError):
         return None

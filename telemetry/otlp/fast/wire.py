@@ -39,6 +39,7 @@ MOST_ATTRIBUTES = 100
 
 _MOST_ENTITIES = 30
 _LONG = 128
+# Values that never come again would push those that do out of the caches.
 _NEW_EACH_TIME = frozenset(
     {
         *(semconv.EVENT_ID, semconv.MEMORY_RECORD_ID, semconv.CONTENT, semconv.OUTPUT_VALUE),
@@ -59,6 +60,7 @@ def varint(number: int) -> bytes:
     """Return *number* in groups of seven bits, the lowest first; as 64 bits if below 0."""
     if not -(1 << 63) <= number < 1 << 64:
         raise OverflowError("more than 64 bits")
+    # Protobuf writes a negative number as its two's complement of 64 bits.
     number &= (1 << 64) - 1
     groups = bytearray()
     while number > 0x7F:  # noqa: PLR2004 - seven bits
@@ -125,6 +127,7 @@ def attributes_of(found: Mapping[str, Any]) -> list[bytes]:
     written: list[bytes] = []
     for key, value in found.items():
         if value is not None:
+            # By the exact class: bool is a subclass of int, and is another field.
             encode = _ENCODERS.get(value.__class__) or _encoder_of(value.__class__)
             written.append(encode(key, value))
     return written
@@ -170,6 +173,7 @@ def _double(key: str, value: float) -> bytes:
 
 @lru_cache(maxsize=_HELD)
 def _double_head(key: str) -> bytes:
+    # A double always takes eight bytes, so that all before them is the same each time.
     return _attribute(key, b"\x21" + bytes(8))[:-8]
 
 

@@ -72,7 +72,7 @@ def threads(scopes: Scopes, calls: int) -> Iterator[tuple[str, float, float]]:
 
 
 def tasks(scopes: Scopes, calls: int) -> tuple[str, float, float]:
-    """Return the same of 1,000 tasks in one loop."""
+    """Return the same of 1,000 tasks in one loop, each for a customer of its own."""
     from mem0 import AsyncMemory
 
     async def search(query: str, *, filters: Any) -> Any:
@@ -83,14 +83,14 @@ def tasks(scopes: Scopes, calls: int) -> tuple[str, float, float]:
     bare.search = search
     memory, each = scope.mem0(bare), max(1, calls // 1_000)
 
-    async def work() -> None:
+    async def work(number: int) -> None:
         for _ in range(each):
-            await memory.search(QUERY, filters={"user_id": "c-4711"})
+            await memory.search(QUERY, filters={"user_id": f"c-{number}"})
             # Here, and not in the store: no more than 64 calls may be in there at once.
             await asyncio.sleep(0)
 
     async def at_once() -> None:
-        await asyncio.gather(*(work() for _ in range(1_000)))
+        await asyncio.gather(*map(work, range(1_000)))
 
     timed = _timed(lambda: asyncio.run(at_once()), settled(scope), each * 1_000)
     return ("1,000 asyncio tasks", *timed)

@@ -53,6 +53,13 @@ class Scope:
         """All known identifiers of the customer, to be redacted everywhere."""
         return (*self.known, self.customer) if self.customer else self.known
 
+    @property
+    def is_customer_alone(self) -> bool:
+        """Whether nothing but the customer is known, as of most calls' arguments."""
+        return self.known == (self.customer,) and not (
+            self.tenant or self.agent or self.feature or self.run or self.purpose
+        )
+
     def with_defaults(self, other: Scope) -> Scope:
         """
         Return this scope with its unknown parts taken from *other*.
@@ -64,6 +71,8 @@ class Scope:
             return self
         if self is EMPTY_SCOPE:
             return other
+        if other.customer == self.customer and other.is_customer_alone:
+            return self
         named = other.known if other.customer is None else (other.customer, *other.known)
         already = (self.customer or other.customer, *self.known)
         # The third operand keeps an empty value that both scopes have, rather than None.

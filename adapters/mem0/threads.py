@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from ...memory.guard.call import Call, outer_call
+from ...memory.guard.operation import Arguments
 from ...memory.guard.step import AsyncInvoke, Invoke
 from ...memory.limits.workers import Workers
 from ...telemetry.process.fork import reset_after_fork
@@ -180,4 +181,9 @@ class AwaitApart:
 
     def awrap(self, _call: Call, invoke: AsyncInvoke) -> AsyncInvoke:
         """Return *invoke*, awaited in a loop of ours."""
-        return lambda given: apart(self._client, partial(invoke, given))
+        client = self._client
+        return invoke if has_own_methods(client, _MEMORY) else partial(_apart, client, invoke)
+
+
+def _apart(client: Any, invoke: AsyncInvoke, given: Arguments) -> Awaitable[Any]:
+    return apart(client, partial(invoke, given))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -182,17 +183,15 @@ def rebuild(
         keywords: Keys of those that go by another keyword than their key.
     """
     if keywords:
-        return lambda given: _renamed(target, positional, keywords, given)
-    if not positional:
-        return lambda given: target(**given)
+        return partial(_renamed, target, positional, keywords)
+    return partial(_by_position, target, positional)
 
-    def invoke(given: Arguments) -> Any:
-        # The caller's dictionary is asked again, by a retry or by the journal.
-        left = given.copy()
-        first = [*map(left.pop, positional)]  # before `left` is read
-        return target(*first, **left)
 
-    return invoke
+def _by_position(target: Callable[..., Any], positional: tuple[str, ...], given: Arguments) -> Any:
+    # The caller's dictionary is asked again, by a retry or by the journal.
+    left = given.copy()
+    first = [*map(left.pop, positional)]  # before `left` is read
+    return target(*first, **left)
 
 
 def _renamed(

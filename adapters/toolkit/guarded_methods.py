@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
+from inspect import CO_COROUTINE
 from typing import Any, TypeAlias
 
 from ...memory.api import AsyncInvoke, Invoke, Row
@@ -101,6 +102,10 @@ def guarded_method(
 _NOTHING: tuple[Any, Any] = (None, None)
 
 
+def _by_name(target: Callable[..., Any], given: Arguments) -> Any:
+    return target(**given)
+
+
 class _Binder:
     """
     Makes operations of the calls of one method.
@@ -162,7 +167,7 @@ class _Binder:
             return self._bind_any(held, parameters, target, args, kwargs)
         if not args:
             method = row if isinstance(row, Method) else row(kwargs)
-            return Operation(method, kwargs), lambda given: target(**given)
+            return Operation(method, kwargs), partial(_by_name, target)
         arguments = dict(zip(parameters.names, args, strict=False))
         arguments.update(kwargs)
         # One is given twice, or more by position than there are: the client's own error is raised.
@@ -171,8 +176,18 @@ class _Binder:
         method = row if isinstance(row, Method) else row(arguments)
         operation = Operation(method, arguments)
         if parameters.by_name:
-            return operation, lambda given: target(**given)
+            return operation, partial(_by_name, target)
         return operation, rebuild(target, parameters.names[: len(args)])
+
+    def bind_async(
+        self, held: dict[str, Any], args: tuple[Any, ...], kwargs: Arguments
+    ) -> tuple[Operation, AsyncInvoke]:
+        """Return the same of a method whose answer is awaited."""
+        operation, invoke = self.bind(held, args, kwargs)
+        code = getattr(getattr(held[INNER], self._name), "__code__", None)
+        if code is not None and code.co_flags & CO_COROUTINE:
+            return operation, invoke
+        return operation, partial(_awaiting, invoke)
 
     def _bind_any(
         self,
@@ -228,18 +243,16 @@ def _synchronous(binder: _Binder, inline: Inline, make: Make | None) -> Callable
 def _asynchronous(binder: _Binder) -> Callable[..., Any]:
     async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
         held = self.__dict__
-        operation, invoke = binder.bind(held, args, kwargs)
-        return await held[GUARD].acall(operation, _awaiting(invoke))
+        # Neither is kept in a name: what a call holds while it waits, the collector follows.
+        answer = held[GUARD].acall(*binder.bind_async(held, args, kwargs))
+        del args, kwargs
+        return await answer
 
     return awaited
 
 
-def _awaiting(invoke: Invoke) -> AsyncInvoke:
-    """Return *invoke* as a coroutine function, whatever a method that stands in for one answers."""
-
-    async def awaited(given: Arguments) -> Any:
-        answer = invoke(given)
-        # Of the class: a mock has whatever attribute it is asked for.
-        return await answer if hasattr(answer.__class__, "__await__") else answer
-
-    return awaited
+async def _awaiting(invoke: Invoke, given: Arguments) -> Any:
+    """Return what *invoke* answers, awaited where that is to be: a method may stand in for one."""
+    answer = invoke(given)
+    # Of the class: a mock has whatever attribute it is asked for.
+    return await answer if hasattr(answer.__class__, "__await__") else answer

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...telemetry.process.fork_lock import ForkLock
 from ..limits.workers import Expired, Workers, driven
-from .call import Call
+from .call import Call, Hold
 from .operation import Arguments
 from .step import Around, AsyncInvoke, Invoke, Turns
 
@@ -50,6 +50,7 @@ class Deadline:
         self._stay = None if turns is None else turns.stay
         self._around = tuple(around)
         self._late_lock = ForkLock()
+        self._ends: Hold = self._end_async  # one method for all calls: the collector follows each
 
     def observe_late(self, method: Callable[[Call], None]) -> None:
         """Call *method*, of a step, with each late call. Held weakly: the step holds this."""
@@ -78,25 +79,30 @@ class Deadline:
         work, late = partial(self._work, call, invoke), partial(self._note_late, call)
         return self._workers.run(work, call.left_s or deadline_s, late)
 
-    async def arun(self, call: Call, invoke: AsyncInvoke) -> Any:
-        """Call the store with a coroutine, which the deadline cancels, and return its result."""
+    def arun(self, call: Call, invoke: AsyncInvoke) -> Awaitable[Any]:
+        """Call the store with a coroutine, which the deadline cancels, and await its result."""
         for each in self._around:
             invoke = each.awrap(call, invoke)
         if self._blocks is not None:
             if self._blocks():
                 if self._stay is None or (turn := self._stay(call)) is None:
-                    return await self._run_blocking(call, invoke)
-                try:
-                    # Awaited all the same: what is called may encode on an executor first.
-                    return await self._await(call, invoke)
-                finally:
-                    turn.__exit__(None, None, None)
+                    return self._run_blocking(call, invoke)
+                return self._await_in_turn(call, invoke, turn)
             if self._serialise is not None:
                 invoke = in_turns(invoke, self._serialise)
-        return await self._await(call, invoke)
+        return self._await(call, invoke)
+
+    async def _await_in_turn(
+        self, call: Call, invoke: AsyncInvoke, turn: AbstractContextManager[Any]
+    ) -> Any:
+        try:
+            # Awaited all the same: what is called may encode on an executor first.
+            return await self._await(call, invoke)
+        finally:
+            turn.__exit__(None, None, None)
 
     async def _await(self, call: Call, invoke: AsyncInvoke) -> Any:
-        call.holds = [self._end_async]
+        call.holds = [self._ends]
         timeout = asyncio.timeout(call.left_s or call.limits.deadline_s or None)
         marks = call.enter()
         try:

@@ -146,6 +146,7 @@ class Guard:
     async def acall(self, operation: Operation, invoke: AsyncInvoke) -> Any:
         """Make one asynchronous call: as `call`, but its deadline cancels it."""
         call = await self.abegin(operation)
+        del operation  # the arguments as they were given, which the store is not to hold up
         if call.error is None:
             try:
                 call.result = await self.deadline.arun(call, invoke)

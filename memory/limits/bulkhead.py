@@ -70,24 +70,50 @@ class _Waiter:
 
 
 class _LoopWaiter(_Waiter):
-    """A call that waits for a place in an event loop."""
+    """A call that waits for a place in an event loop, the one that runs on this thread."""
 
-    __slots__ = ("_event", "_loop")
+    __slots__ = ("_look", "_loop", "_thread")
 
-    def __init__(self, event: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
-        self._event = event
         self._loop = loop
+        self._thread = threading.get_ident()
+        self._look: asyncio.Future[None] = loop.create_future()
+
+    async def await_place(self, pause_s: float) -> bool:
+        """Return whether a place was given within *pause_s* seconds."""
+        if self._look.done() and self._giver is None:
+            self._look = self._loop.create_future()
+        timer = self._loop.call_later(pause_s, self._end_look)
+        try:
+            await self._look
+        finally:
+            timer.cancel()
+        return self._giver is not None
 
     def give(self, giver: Places) -> bool:
         """Give a place of *giver*. False: nobody waits, or in a loop that has ended."""
         if not super().give(giver):
             return False
         try:
-            self._loop.call_soon_threadsafe(self._event.set)
+            if threading.get_ident() == self._thread and self._is_awake():
+                self._loop.call_soon(self._end_look)
+            else:
+                self._loop.call_soon_threadsafe(self._end_look)
         except RuntimeError:
             return False
         return True
+
+    def _is_awake(self) -> bool:
+        """Tell whether the loop runs a task now: it needs no byte through its socket then."""
+        import asyncio  # noqa: PLC0415
+
+        # In a signal's handler the loop may be asleep, and would sleep on.
+        return asyncio.current_task(self._loop) is not None
+
+    def _end_look(self) -> None:
+        if not self._look.done():
+            self._look.set_result(None)
 
 
 class Places:
@@ -221,16 +247,13 @@ class Bulkhead(Places):
         """Take a place as `wait`, without blocking the event loop."""
         import asyncio  # noqa: PLC0415
 
-        given = asyncio.Event()
-        waiter = _LoopWaiter(given, asyncio.get_running_loop())
+        waiter = _LoopWaiter(asyncio.get_running_loop())
         if not self._queued(waiter, beside):
             return None
         try:
             for pause_s in self._pauses_s(until):
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(pause_s):
-                        await given.wait()
-                        break
+                if await waiter.await_place(pause_s):
+                    break
         except BaseException:
             self._gone(waiter, beside)
             raise

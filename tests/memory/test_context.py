@@ -106,6 +106,7 @@ def test_filling_with_nothing_new_makes_nothing_new():
 
     assert scope.with_defaults(EMPTY_SCOPE) is scope
     assert scope.with_defaults(Scope(customer="c-1")) is scope
+    assert scope.with_defaults(Scope(customer="c-1", known=("c-1",))) is scope
 
 
 async def test_tasks_and_threads_follow():

@@ -91,11 +91,13 @@ class KnownIdentifiers:
             self.clean.pop()
         self.clean.add(text)
 
+    def are_apart_from(self, features: TextFeatures) -> bool:
+        """Return whether none of these identifiers can be in a text of such *features*."""
+        return not features.has_digit and self._words.isdisjoint(features.words)
+
     def find(self, text: str, features: TextFeatures) -> Iterator[Finding]:
         """Find the identifiers in *text*."""
-        if not features.has_digit and self._words.isdisjoint(features.words):
-            return
-        if self.is_empty or not self._may_be_in(text):
+        if self.are_apart_from(features) or self.is_empty or not self._may_be_in(text):
             return
         for match in self._pattern.finditer(text):
             term = self._longest_first[(match.lastindex or 1) - 1]

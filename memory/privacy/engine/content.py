@@ -114,6 +114,9 @@ class _BoundedConverter:
             ):
                 self.left -= len(item) + _VALUE_SIZE  # as `convert`, which is called less often
                 result[name] = item
+            elif item == {} and type(item) is dict and self.left > 0 and depth < DEPTH_LIMIT:
+                self.left -= _VALUE_SIZE  # likewise: filters that name a customer alone
+                result[name] = {}
             else:
                 result[name] = self.convert(item, depth + 1)
         return result

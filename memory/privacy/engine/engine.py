@@ -329,7 +329,11 @@ class Engine:
         """Return whether what is always replaced is in a text of which there is a *view*."""
         if view.is_denied:
             return True
-        return any(any(known.find(text, features)) for text, features in view.parts)
+        return any(
+            any(known.find(text, features))
+            for text, features in view.parts
+            if not known.are_apart_from(features)
+        )
 
     def find(
         self,

@@ -195,7 +195,7 @@ def redacted(chars: int) -> Callable[[], object]:
         pytest.param(qdrant_query, 0.0, Cost(58, 1680), id="qdrant"),
         pytest.param(qdrant_query, 5.0, Cost(56, 1702), id="qdrant-deadline"),
         pytest.param(qdrant_upsert, 0.0, Cost(156, 3762), id="qdrant-upsert"),
-        pytest.param(mem0_search, 0.0, Cost(62, 1935), id="mem0"),
+        pytest.param(mem0_search, 0.0, Cost(60, 1920), id="mem0"),
         pytest.param(mem0_recall, 0.0, Cost(72, 2385), id="mem0-five-results"),
         pytest.param(store_get, 0.0, Cost(69, 1808), id="store"),
         pytest.param(observed, 0.0, Cost(38, 1051), id="observed"),

@@ -14,8 +14,8 @@ from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.call_costs import counted_here
 
 CALLS = 50
-BUDGET = 33
-"""Objects that the collector follows for a call in flight beside the bare call's: 30 to 32 seen."""
+BUDGET = 18
+"""Objects that the collector follows for a call in flight beside the bare call's: 18 seen."""
 
 
 async def held_by(call: Callable[[int], Awaitable[Any]], go: asyncio.Event) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import selectors
 import threading
 import time
 from collections import Counter
@@ -223,7 +224,7 @@ async def test_a_cancelled_wait_loses_no_place(full):
 def test_a_loop_that_has_ended_keeps_no_place(full):
     """The place goes to the next one."""
     loop = asyncio.new_event_loop()
-    dead = module._LoopWaiter(asyncio.Event(), loop)
+    dead = module._LoopWaiter(loop)
     full._queued(dead)
     loop.close()
     full._queued(alive := module._Waiter())
@@ -231,6 +232,26 @@ def test_a_loop_that_has_ended_keeps_no_place(full):
 
     assert alive.wait(0)
     assert full.in_flight == 1
+
+
+def test_a_place_given_while_its_loop_sleeps_wakes_it():
+    """By the handler of a signal, on the loop's own thread, which runs no task then."""
+    full, woken = Bulkhead(1, 1.0), []
+    full.enter()
+
+    class Selector(selectors.DefaultSelector):
+        def select(self, timeout=None):
+            if full.waiting and timeout:
+                full.leave()
+                events = super().select(timeout)
+                woken.append(bool(events))
+                return events
+            return super().select(timeout)
+
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(Selector())) as runner:
+        assert runner.run(full.await_place(soon())) is full
+
+    assert woken == [True]
 
 
 class Crowd:

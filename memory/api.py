@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..telemetry.event.event import Event, Redacted
     from ..telemetry.event.kinds import Status
     from ..telemetry.event.memory_label import MemoryLabel
+    from ..telemetry.event.part import EventPart
     from ..telemetry.event.subject import Subject
     from ..telemetry.event.trace_ref import TraceRef
     from ..telemetry.event.usage import Usage
@@ -231,6 +232,7 @@ __all__ = [
     "EmbedsText",
     "Erased",
     "Event",
+    "EventPart",
     "Faces",
     "Fact",
     "Faults",
@@ -314,6 +316,7 @@ _MODULES = {
         "..telemetry.event.event": "Event Redacted",
         "..telemetry.event.kinds": "Status",
         "..telemetry.event.memory_label": "MemoryLabel",
+        "..telemetry.event.part": "EventPart",
         "..telemetry.event.subject": "Subject",
         "..telemetry.event.trace_ref": "TraceRef",
         "..telemetry.event.usage": "Usage",

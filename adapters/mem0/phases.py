@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from time import perf_counter, time_ns
 from typing import Any, Final
 
-from ...memory.guard.call import Slot, error_name, outer_call
-from ...telemetry.event.phase import OperationPhase
+from ...memory.guard.call import Call, Slot, error_name, outer_call
+from ...telemetry.event.phase import OperationPhase, OperationPhases
 from ...telemetry.process.faults import Faults
 from ..toolkit.proxy import GUARD
 from ..toolkit.stand_in import StandIn, is_marked
@@ -25,6 +25,8 @@ MOST: Final = 50
 _MARK: Final = "phase"
 _IS_IN_ONE: Final = Slot("mnemoscope.mem0.is_in_phase", default=False)
 """Whether a call is in the midst of a phase."""
+_ENDED: Final[Slot[tuple[OperationPhase, ...]]] = Slot("mnemoscope.mem0.phases", ())
+"""The phases of a call that have ended."""
 _VECTORS: Final = {
     "search": ("search", "keyword_search", "search_batch", "get", "list"),
     "write": ("insert", "update", "delete"),
@@ -67,7 +69,7 @@ def timed(made: Callable[..., Any], name: str, method: str) -> Callable[..., Any
 
     def observed(*args: Any, **kwargs: Any) -> Any:
         call = outer_call()
-        if call is None or _IS_IN_ONE.of(call) or len(call.phases) >= MOST:
+        if call is None or _IS_IN_ONE.of(call) or len(_ENDED.of(call)) >= MOST:
             return made(*args, **kwargs)
         started_ns, started, error = time_ns(), perf_counter(), None
         # A method of a part calls others of it: the outer one is told.
@@ -80,6 +82,13 @@ def timed(made: Callable[..., Any], name: str, method: str) -> Callable[..., Any
         finally:
             _IS_IN_ONE.put(call, False)
             took = perf_counter() - started
-            call.phases = (*call.phases, OperationPhase(name, method, started_ns, took, error))
+            if not (before := _ENDED.of(call)):
+                call.additions += (_phases,)
+            phase = OperationPhase(name, method, started_ns, took, error)
+            _ENDED.put(call, (*before, phase))
 
     return StandIn(made, observed, _MARK)
+
+
+def _phases(_store: str, call: Call) -> OperationPhases:
+    return OperationPhases(_ENDED.of(call))

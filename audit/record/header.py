@@ -8,10 +8,10 @@ position completes; `sealed` writes it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import orjson
@@ -19,6 +19,7 @@ import orjson
 from ...telemetry.event.budget_event import BudgetEvent
 from ...telemetry.event.event import Event
 from ...telemetry.event.fact_marks import marks_of
+from ...telemetry.event.parts import OWN
 from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import VerdictEvent
 from ...telemetry.text import clean_text, json_text
@@ -154,11 +155,28 @@ def of_event(event: Event, n_memories: int) -> Header:
         fields["usage"] = of_usage(usage)
     if event.budget_event is not None:
         fields["budget"] = _budget(event.budget_event)
-    if event.label is not None:
-        fields["origin"] = event.label.origin
+    others: dict[str, Any] = {}
+    for part in event.parts:
+        if (said := part.sealed()) is not None:
+            within = fields if part.__class__ in OWN else others
+            within |= _clean({part.name: _sealable(said)})
+    if others:
+        fields["parts"] = others
     if event.verdict is not None:
         fields["verdict"] = _verdict(event.verdict)
     return Header(OPERATION, fields, occurred_us, Columns(*columns, duration_us, feature))
+
+
+def _sealable(said: Any) -> Any:
+    """Return *said* with its fractions as text, which all readers of JSON read alike."""
+    if isinstance(said, float):
+        return _exact(said)
+    if isinstance(said, Mapping):
+        named = cast("Mapping[str, Any]", said)
+        return {name: _sealable(each) for name, each in named.items()}
+    if isinstance(said, list | tuple):
+        return [_sealable(each) for each in cast("Sequence[Any]", said)]
+    return said
 
 
 def of_log(name: str, data: Mapping[str, Any], *, writer_id: str, occurred_us: int) -> Header:

@@ -37,6 +37,7 @@ class Detail:
         collection: The store's own grouping.
         memories: Read or written, in rank order.
         content: The content of the call, redacted, as JSON text. None where none was kept.
+        parts: What features of other packages said about it, by the names of their parts.
     """
 
     plaintext: bytes = field(repr=False)
@@ -45,6 +46,7 @@ class Detail:
     collection: str | None
     memories: tuple[MemoryRef, ...]
     content: str | None = field(repr=False)
+    parts: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +129,7 @@ def detail_from(plaintext: bytes) -> Detail:
         known["collection"],
         tuple(MemoryRef(memory_id, rank, score) for rank, memory_id, score in known["memories"]),
         None if content is None else json_text(content),
+        known.get("parts", {}),
     )
 
 

@@ -84,7 +84,7 @@ def draft(event: Event) -> UnplacedEvent:
         run=event.run,
         place=f"{event.store}\n{event.collection or ''}",
         memories=memories,
-        labels=_labels(event.label),
+        labels=_labels(event.part(MemoryLabel)),
         usage=event.usage,
     )
 
@@ -127,7 +127,9 @@ def detail_text(event: Event, memories: tuple[tuple[str, float | None], ...]) ->
     """Return what of *event* may be erased, as JSON with its keys in order."""
     content = event.content
     whose = event.run or event.collection or event.tenant
-    nothing = not (memories or content or whose or event.label)
+    label = event.part(MemoryLabel)
+    parts = {each.name: said for each in event.parts if (said := each.detail()) is not None}
+    nothing = not (memories or content or whose or label or parts)
     if nothing and event.subject is None:
         return None
     known: dict[str, Any] = {
@@ -137,9 +139,11 @@ def detail_text(event: Event, memories: tuple[tuple[str, float | None], ...]) ->
         "run": event.run,
         "tenant": event.tenant,
     }
-    if event.label is not None:
+    if label is not None:
         first = len(memories) + 1
-        known["labels"] = [[rank, *each] for rank, each in enumerate(_labels(event.label), first)]
+        known["labels"] = [[rank, *each] for rank, each in enumerate(_labels(label), first)]
+    if parts:
+        known["parts"] = parts
     try:
         return orjson.dumps(known)
     except TypeError:

@@ -12,7 +12,7 @@ import msgspec
 from opentelemetry.context import Context
 
 from ...telemetry.event.event import Event, Journalled, Status
-from ...telemetry.event.phase import OperationPhase
+from ...telemetry.event.part import EventPart
 from ...telemetry.event.trace import CURRENT
 from ...telemetry.event.trace_ref import TraceRef
 from ...telemetry.text import code_class
@@ -110,9 +110,8 @@ class Call:
         journal: What became of a write that the store did not take.
         summary: What could be read of the result.
         redaction: The redactor's session, with its counts.
-        additions: What features know of it, for its event: each returns the event with that, given
-            the store's name. What one raises costs the event that and no more.
-        phases: What the store has done within it, as far as its adapter knows.
+        additions: What features say about it: each returns a part of its event, given the store's
+            name. What one raises costs the event that part and no more.
     """
 
     method: Method
@@ -152,7 +151,6 @@ class Call:
     summary: Summary = field(default=NO_SUMMARY, repr=False)
     redaction: Redaction | None = field(default=None, repr=False)
     additions: tuple[EventAddition, ...] = field(default=(), repr=False)
-    phases: tuple[OperationPhase, ...] = field(default=(), repr=False)
 
     def __init__(  # noqa: PLR0917 - by keyword it would cost five times that
         self,
@@ -320,8 +318,8 @@ def _settle_layout() -> None:
 _settle_layout()
 
 
-EventAddition: TypeAlias = Callable[[str, Call, Event], Event]
-"""Returns the event of a call with what a feature knows of the call, given the store's name."""
+EventAddition: TypeAlias = Callable[[str, Call], EventPart | None]
+"""Returns the part of a call's event that a feature adds, given the store's name."""
 
 
 class Slot(Generic[T]):

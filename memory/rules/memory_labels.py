@@ -18,9 +18,7 @@ from enum import IntEnum
 from typing import Final, Protocol, runtime_checkable
 
 import msgspec
-from msgspec.structs import replace
 
-from ...telemetry.event.event import Event
 from ...telemetry.event.kinds import Status
 from ...telemetry.event.memory_label import MemoryLabel
 from ...telemetry.event.verdict_event import Point
@@ -272,29 +270,27 @@ class MemoryLabels:
 
     # -- labels ------------------------------------------------------------------------------------
 
-    def add_label(self, least: int, store: str, call: Call, event: Event) -> Event:
+    def label(self, least: int, store: str, call: Call) -> MemoryLabel | None:
         """
-        Return *event* with the label of what the call wrote: without one it is not trusted.
+        Return the label of what the call wrote: without one it is not trusted.
 
         Args:
             least: How far the least trusted of what its run has read is to be trusted.
             store: The store's name.
             call: The call.
-            event: Its event.
         """
         written = call.method.written
         if written is None or call.status in _NOT_DONE:
-            return event
+            return None
         tags: list[str] = []
         for each in written(call.result, call.arguments):
             tags += self.tags(store, call, each)
             if each.is_derived:
                 least = min(least, Trust.OWN_REFLECTION)
         if not tags:
-            return event
-        trust = int(least)
-        self._keep(tags, _Known(call.started_ns // 1_000, trust, self._clock()))
-        return replace(event, label=MemoryLabel(_CODES[trust], trust, tuple(tags)))
+            return None
+        self._keep(tags, _Known(call.started_ns // 1_000, least, self._clock()))
+        return MemoryLabel(_CODES[least], least, tuple(tags))
 
     def tags(self, store: str, call: Call, record: Record) -> list[str]:
         """Return the tags of what a call found or wrote: one for each part."""

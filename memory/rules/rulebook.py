@@ -336,7 +336,7 @@ class Rulebook:
             least = None
             if labels is not None:
                 least = self._least(labels, run, scope)
-                call.additions += (partial(labels.add_label, least),)
+                call.additions += (partial(labels.label, least),)
             action = Action(  # by position: names cost half as much again
                 Point.MEMORY,
                 call.method.name,

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from ...telemetry.event.event import Event, OperationClass, Status
+from ...telemetry.event.event import OperationClass, Status
+from ...telemetry.event.spared import Spared
 from ...telemetry.process.faults import Faults
 from ..errors import RuleError
 from ..guard.call import Call
@@ -96,7 +95,7 @@ class AskRules:
         try:
             less = call.method.spare(call.arguments, share)
             if less is not call.arguments:
-                call.additions = (*call.additions, partial(_add_mode, why))
+                call.additions += (partial(_spared, why),)
             call.arguments = less
         except Exception as exc:  # noqa: BLE001 - then it finds as much as ever
             self._faults.note("rules.spare", exc)
@@ -142,6 +141,5 @@ class AskRules:
                 self._faults.note("guard.neutral", exc)
 
 
-def _add_mode(mode: str, _store: str, _call: Call, event: Event) -> Event:
-    """Return *event* with the mode of the run's phase, which had a search find less."""
-    return replace(event, mode=mode)
+def _spared(mode: str, _store: str, _call: Call) -> Spared:
+    return Spared(mode)

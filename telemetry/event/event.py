@@ -9,15 +9,14 @@ package cannot import.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import msgspec
 
 from .budget_event import BudgetEvent
 from .kinds import Deletes, Journalled, OperationClass, Status
-from .memory_label import MemoryLabel
 from .parent_run import ParentRun
-from .phase import OperationPhase
+from .part import EventPart
 from .subject import Subject
 from .trace_ref import TraceRef
 from .usage import Usage
@@ -32,6 +31,8 @@ __all__ = [
     "Redacted",
     "Status",
 ]
+
+PartT = TypeVar("PartT", bound=EventPart)
 
 VERDICT = "verdict"
 """The operation of an event with what a rule decided."""
@@ -117,18 +118,16 @@ class Event(msgspec.Struct, frozen=True):
         trace: Ids of the span that stands for this operation.
         parent_run: Its place in LangSmith's tree of runs.
         nested: True inside another operation of ours, which already counted the wait.
+        parts: What features say about it, each part in a struct of its own.
         usage: Tokens and cost, for model calls.
         budget_event: The level that a budget went past, where that is what happened.
         iteration: Of a node's run: which it was in the run of its graph, from 1.
         inner_cost_usd: Of a node's run: what the model calls in it cost. None: there were none.
-        phases: What the store did within it. Only in traces, and not sealed.
         answer: What a recall found or a run returned, redacted, where a sink is opted in to
             content. Not sealed.
         server: Host and port that the client asks, where that is a server. Only in traces.
         content: The query or what was written, redacted. Audit only, unless a sink is opted in.
         verdict: What a rule decided, where that is what happened.
-        mode: Of the run's phase, where it had a search find less. Not sealed.
-        label: How far what was written is to be trusted, where a rule says so.
         given: What went into a graph, node, tool or model, as `answer` is what came out of it.
         tool_call: Of a tool's run: the id that its model has given the call, the characters that
             went in, and those that came out. Only in traces.
@@ -169,19 +168,24 @@ class Event(msgspec.Struct, frozen=True):
     parent_run: ParentRun | None = None
     nested: bool = False
     content: Redacted | None = None
+    parts: tuple[EventPart, ...] = ()
     usage: Usage | None = None
     budget_event: BudgetEvent | None = None
     iteration: int | None = None
     inner_cost_usd: float | None = None
-    phases: tuple[OperationPhase, ...] = ()
     server: tuple[str, int] | None = None
     answer: Redacted | None = None
     verdict: VerdictEvent | None = None
-    mode: str | None = None
-    label: MemoryLabel | None = None
     given: Redacted | None = None
     tool_call: tuple[str | None, int | None, int | None] = (None, None, None)
     apart: bool = False
+
+    def part(self, kind: type[PartT]) -> PartT | None:
+        """Return the part of one kind, or None where the event has none."""
+        for each in self.parts:
+            if isinstance(each, kind):
+                return each
+        return None
 
     @property
     def event_id(self) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
+from .part import EventPart
 
 
-class MemoryLabel(msgspec.Struct, frozen=True, array_like=True):
+class MemoryLabel(EventPart, tag="origin", frozen=True):
     """
-    The origin of the memories that an operation wrote.
+    The origin of the memories that an operation wrote. Shown by the audit trail alone.
 
     Attributes:
         origin: The least trusted source of all that the run had read: a code. Closed.
@@ -18,3 +18,7 @@ class MemoryLabel(msgspec.Struct, frozen=True, array_like=True):
     origin: str
     trust: int
     tags: tuple[str, ...]
+
+    def sealed(self) -> str:
+        """Return the code."""
+        return self.origin

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from .part import EventPart
+
 
 class OperationPhase(msgspec.Struct, frozen=True, gc=False):
     """
@@ -22,3 +24,14 @@ class OperationPhase(msgspec.Struct, frozen=True, gc=False):
     started_ns: int
     duration_s: float
     error: str | None = None
+
+
+class OperationPhases(EventPart, tag="phases", frozen=True):
+    """
+    The phases of an operation. Shown in traces alone, each as a span of its own.
+
+    Attributes:
+        phases: In the order in which they ended.
+    """
+
+    phases: tuple[OperationPhase, ...]

@@ -55,6 +55,10 @@ class SinkPseudonyms:
             changed["memory_ids"] = tuple(map(self.text, event.memory_ids))
         if event.usage is not None and _is_named(event.usage):
             changed["usage"] = self._usage(event.usage)
+        if event.parts:
+            parts = tuple([each.renamed(self.value) for each in event.parts])
+            if parts != event.parts:
+                changed["parts"] = parts
         if event.content is not None:
             # Read by the few sinks that are opted in to it, and walked for no other.
             changed["content"] = event.content.read_by(self.value)
@@ -72,7 +76,9 @@ class SinkPseudonyms:
         if kind is dict:
             pairs = cast("dict[str, Any]", value).items()
             return {self._text(name): self.value(each) for name, each in pairs}
-        return [self.value(each) for each in value] if kind is list else value
+        if kind is list:
+            return [self.value(each) for each in value]
+        return tuple([self.value(each) for each in value]) if kind is tuple else value
 
     def _names(self, names: tuple[str | None, ...]) -> dict[str, Any]:
         return {

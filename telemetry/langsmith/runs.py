@@ -171,14 +171,14 @@ def _metadata(event: Event) -> dict[str, Any]:
         found["iteration"] = event.iteration
     if event.inner_cost_usd is not None:
         found["inner_cost"] = event.inner_cost_usd
-    if event.mode is not None:
-        found["mode"] = event.mode
     if event.run is not None:
         found["thread_id"] = event.run
     if event.redactions:
         found["redactions"] = dict(event.redactions)
     if event.is_notice or event.usage is not None:
         found |= _further(event)
+    for part in event.parts:
+        found = _present(part.fields()) | found
     return found
 
 
@@ -217,5 +217,5 @@ def _usage(usage: Usage) -> dict[str, Any]:
     )
 
 
-def _present(fields: dict[str, Any]) -> dict[str, Any]:
+def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}

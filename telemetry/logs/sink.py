@@ -207,7 +207,6 @@ _COMMON: Final = ("operation", "store", "method", "op_class", "status")
 _FLAGS: Final = ("neutral", "late", "journal", "nested", "foreign_hits")
 _KNOWN: Final = (
     *("collection", "error", "hits", "top_score", "size_bytes", "iteration", "inner_cost_usd"),
-    "mode",
     *("tenant", "agent", "feature", "run", "purpose"),
 )
 _NAMED_OTHERWISE: Final = {"op_class": "class"}
@@ -242,6 +241,8 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
         known["redactions"] = dict(event.redactions)
     if event.usage is not None:
         known |= _usage_fields(event.usage)
+    for part in event.parts:
+        known = {**{name: of for name, of in part.fields().items() if of is not None}, **known}
     if is_notice:
         known |= _notice_fields(event)
     if content and event.content is not None and (value := event.content.value) is not None:

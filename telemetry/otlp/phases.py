@@ -7,11 +7,11 @@ They are made of events that nobody else is told of: a phase is counted nowhere.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ..event.event import Event, OperationClass, Status
-from ..event.phase import OperationPhase
+from ..event.phase import OperationPhase, OperationPhases
 from ..event.trace_ref import TraceRef
 
 OPERATIONS: Final = {
@@ -26,17 +26,18 @@ OPERATIONS: Final = {
 
 def with_phases(batch: Sequence[Event]) -> Sequence[Event]:
     """Return *batch*, and behind each event one for each of its phases."""
-    if not any(event.phases for event in batch):
+    if not any(event.parts for event in batch):
         return batch
-    return [
-        each
-        for event in batch
-        for each in (event, *(_event(event, place) for place in range(len(event.phases))))
-    ]
+    return [each for event in batch for each in (event, *_below(event))]
 
 
-def _event(event: Event, place: int) -> Event:
-    phase: OperationPhase = event.phases[place]
+def _below(event: Event) -> Iterator[Event]:
+    if (part := event.part(OperationPhases)) is not None:
+        for place, phase in enumerate(part.phases):
+            yield _event(event, phase, place)
+
+
+def _event(event: Event, phase: OperationPhase, place: int) -> Event:
     return Event(
         writer_id=event.writer_id,
         writer_seq=0,  # it is known by its span
@@ -48,13 +49,13 @@ def _event(event: Event, place: int) -> Event:
         method=phase.method,
         status=Status.ERROR if phase.error else Status.OK,
         error=phase.error,
-        trace=_below(event.trace, place),
+        trace=_ids(event.trace, place),
         nested=True,
         run=event.run,
     )
 
 
-def _below(ref: TraceRef, place: int) -> TraceRef:
+def _ids(ref: TraceRef, place: int) -> TraceRef:
     """Return ids that are the same however often the event is sent."""
     known = b"%d %d %d" % (ref.trace_id, ref.span_id, place)
     # A batch that failed comes again, and new ids would double its spans.

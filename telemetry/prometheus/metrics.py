@@ -34,6 +34,8 @@ _LABEL_VALUES = {
     "operation": 100,
     "entity": 100,
     "rule": 100,
+    "part": 50,
+    "measurement": 100,
     "model": 100,
     "node": 200,
 }
@@ -173,6 +175,12 @@ class Metrics:
             "verdicts_total",
             "Decisions of rules that are no plain allow; in shadow, would is what had been decided",
             ("rule", "point", "outcome", "would"),
+        )
+
+        self.parts = self._counter(
+            "event_part_total",
+            "Sums of what features of other packages measure, by the part of the event and name",
+            ("part", "measurement"),
         )
 
     def _register_spend(self) -> None:

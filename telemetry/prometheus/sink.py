@@ -156,6 +156,10 @@ def _count(metrics: Metrics, event: Event, own_s: float, exemplar: Exemplar | No
         metrics.redactions.series(entity).inc(replaced)
     if event.op_class is OperationClass.RECALL and event.status.is_normal:
         _count_recall(metrics, event)
+    for part in event.parts:
+        for name, amount in part.measurements().items():
+            if amount > 0:
+                metrics.parts.series(part.name, name).inc(amount)
     if event.usage is not None:
         _count_usage(metrics, event.usage, event.feature)
 

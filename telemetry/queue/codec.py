@@ -10,13 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 import orjson
 from msgspec.structs import FieldInfo, astuple
 
 from ..event.event import Event, Redacted
+from ..event.memory_label import MemoryLabel
+from ..event.part import EventPart, UnknownPart
+from ..event.parts import ANY_PART, carried
+from ..event.phase import OperationPhases
+from ..event.spared import Spared
 from ..event.subject import SubjectKeys
 from ..event.trace_ref import TraceRef
 from ..text import clean_text, code_class, json_text
@@ -27,7 +32,7 @@ FIELDS: tuple[str, ...] = Event.__struct_fields__
 MakeContent = Callable[[Any], Redacted]
 """Returns JSON types that were redacted content as such: `memory.privacy` alone makes it."""
 
-_TRACE, _SUBJECT = map(FIELDS.index, ("trace", "subject"))
+_TRACE, _SUBJECT, _PARTS = map(FIELDS.index, ("trace", "subject", "parts"))
 _CONTENTS = tuple(map(FIELDS.index, ("content", "answer", "given")))
 _LARGEST = 2**64 - 1
 """As the id of a span may be."""
@@ -37,6 +42,7 @@ _OTHERWISE: dict[str, Any] = {
     "content": bytes | None,
     "answer": bytes | None,
     "given": bytes | None,
+    "parts": tuple[ANY_PART, ...],
 }
 """The types of the fields that are written in another form."""
 
@@ -101,6 +107,8 @@ def encode(event: Event) -> bytes:
     )
     if event.subject is not None:
         values[_SUBJECT] = event.subject.enclosed()
+    if event.parts:
+        values[_PARTS] = [*map(carried, event.parts)]
     for place in _CONTENTS:
         if values[place] is not None:
             values[place] = _json(values[place].value)
@@ -162,7 +170,9 @@ class EventDecoder:
             except msgspec.ValidationError:
                 pass  # one field of it is at fault, or of another type
         found = dict(zip(self._fields, _decode_any(data), strict=False))
-        return [_converted(name, found) for name in FIELDS]
+        values = [_converted(name, found) for name in FIELDS]
+        values[_PARTS] = _parts(found)
+        return values
 
 
 def _converted(name: str, found: dict[str, Any]) -> Any:
@@ -176,6 +186,40 @@ def _converted(name: str, found: dict[str, Any]) -> Any:
     if default is msgspec.NODEFAULT:
         raise ValueError(f"an event has no {name}")
     return default() if isinstance(default, type) or callable(default) else default
+
+
+_FIELDS_BEFORE: Final[dict[str, type[EventPart]]] = {
+    "label": MemoryLabel,
+    "mode": Spared,
+    "phases": OperationPhases,
+}
+"""The fields of events of releases that had no parts, and the parts that they are now."""
+
+
+def _parts(found: dict[str, Any]) -> tuple[EventPart, ...]:
+    """Return the parts of an event one by one, those that cannot be read as they are."""
+    parts: Any = found.get("parts")
+    before = {kind: found[name] for name, kind in _FIELDS_BEFORE.items() if found.get(name)}
+    return (
+        *(_part(each, ANY_PART) for each in (parts if parts.__class__ is list else ())),
+        *(_part(_named(each, kind), kind) for kind, each in before.items()),
+    )
+
+
+def _part(encoded: Any, kind: Any) -> EventPart:
+    try:
+        return cast("EventPart", msgspec.convert(encoded, kind, strict=False))
+    except msgspec.ValidationError:
+        return UnknownPart(encoded)
+
+
+def _named(value: Any, kind: type[EventPart]) -> Any:
+    """Return a field of an earlier release as the fields of the part that it is now."""
+    names = kind.__struct_fields__
+    if len(names) == 1:
+        return {names[0]: value}
+    is_array = isinstance(value, list)
+    return dict(zip(names, cast("list[Any]", value), strict=False)) if is_array else value
 
 
 def _json(value: Any) -> bytes:

@@ -20,6 +20,7 @@ from mnemoscope.memory import Phase, Phases, RefusedError, context
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
 from tests.kit.adapter_cases import DIMS, Memories
+from mnemoscope.telemetry.event.spared import Spared
 
 FILTERS = {"user_id": "c-42"}
 VECTOR = [0.5] * DIMS
@@ -177,7 +178,8 @@ def test_the_event_of_a_search_says_in_which_mode_it_found_less(run):
     store.batch([GetOp(("notes",), "1")])
 
     assert run.scope.flush()
-    assert [each.mode for each in run.sink.events] == [None, "conserve", None, None]
+    spared = [each.part(Spared) for each in run.sink.events]
+    assert spared == [None, Spared("conserve"), None, None]
 
 
 def test_a_store_below_another_is_not_cut_twice(run):

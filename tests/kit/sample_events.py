@@ -15,6 +15,7 @@ from mnemoscope.telemetry.event.event import (
 )
 from mnemoscope.telemetry.event.memory_label import MemoryLabel
 from mnemoscope.telemetry.event.parent_run import ParentRun
+from mnemoscope.telemetry.event.spared import Spared
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import CallDetails, Usage
@@ -161,8 +162,7 @@ events = st.builds(
     inner_cost_usd=st.none() | _seconds,
     content=st.none() | st.builds(Redacted, _json),
     answer=st.none() | st.builds(Redacted, _json | _messages),
-    mode=_maybe,
-    label=st.none() | labels,
+    parts=st.lists(labels | st.builds(Spared, text), max_size=2).map(tuple),
     given=st.none() | st.builds(Redacted, _json | _messages),
     tool_call=st.tuples(_maybe, st.none() | _counts, st.none() | _counts),
 )

@@ -19,12 +19,11 @@ PACKAGE = '''
 from typing import Annotated
 
 import typer
-from msgspec.structs import replace
 
 from mnemoscope.memory import Check, Facts, Fails, Outcome, Point, State, Verdict
 from mnemoscope.memory.api import (
     Call,
-    Event,
+    EventPart,
     Faces,
     Feature,
     FeatureContext,
@@ -37,6 +36,26 @@ from mnemoscope.memory.api import (
 )
 
 CURATOR = Slot("acme.curated.is_curator", False)
+
+
+class Curation(EventPart, tag="acme.curation", frozen=True):
+    by: str
+    level: int
+
+    def fields(self):
+        return {"curated_by": self.by}
+
+    def attributes(self):
+        return {"acme.curated_by": self.by, "acme.level": self.level}
+
+    def measurements(self):
+        return {"level": self.level}
+
+    def sealed(self):
+        return {"level": self.level}
+
+    def detail(self):
+        return {"by": self.by}
 
 
 class NoForeignWrites:
@@ -66,11 +85,14 @@ class Curated:
     def note(self, call: Call) -> None:
         CURATOR.put(call, call.scope.agent == "curator")
         if call.method.written is not None:
-            call.additions += (self.label,)
+            call.additions += (self.label, self.say)
 
-    def label(self, store: str, call: Call, event: Event) -> Event:
+    def label(self, store: str, call: Call) -> MemoryLabel:
         origin, trust = ("person", 3) if CURATOR.of(call) else ("unknown", 0)
-        return replace(event, label=MemoryLabel(origin, trust, ("t" * 16,)))
+        return MemoryLabel(origin, trust, ("t" * 16,))
+
+    def say(self, store: str, call: Call) -> EventPart:
+        return Curation(str(call.scope.agent), 3 if CURATOR.of(call) else 0)
 
     def see(self, call: Call) -> None:
         if call.error is not None:
@@ -104,15 +126,24 @@ def command(count: Annotated[int, typer.Option(help="How many.")] = 1) -> None:
 '''
 
 APPLICATION = """
-import json
+import json, os
+from pathlib import Path
 from langgraph.store.memory import InMemoryStore
 from prometheus_client import REGISTRY, generate_latest
 from mnemoscope.memory import RefusedError, configure, context
+from mnemoscope.memory.api import MemoryLabel
 from mnemoscope.memory.testing import CapturingSink
+from mnemoscope.telemetry.langsmith.runs import runs_of
+from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 
 inner, sink = InMemoryStore(), CapturingSink()
+log = Path(os.environ["XDG_DATA_HOME"], "acme.log")
 scope = configure(
-    sinks="audit,prometheus", features="curated", pii_model="none", extra_sinks=[sink]
+    sinks="audit,prometheus,logs",
+    log_file=log,
+    features="curated",
+    pii_model="none",
+    extra_sinks=[sink],
 )
 store = scope.store(inner)
 said = {}
@@ -127,12 +158,24 @@ with context(tenant="acme", customer="c-1", agent="intruder"):
     except RefusedError:
         said["refused"] = True
 scope.flush(60)
-said["labels"] = [each.label.origin for each in sink.events if each.label is not None]
+labels = [each.part(MemoryLabel) for each in sink.events]
+said["labels"] = [each.origin for each in labels if each is not None]
 said["hits"] = [each.hits for each in sink.events if each.operation == "search_memory"]
 said["kept"] = sorted(each.key for each in inner.search(("notes",)))
 said["check"] = [each.detail for each in scope.health().checks if each.name == "acme.curated"]
 said["metric"] = "acme_left_out_total 1.0" in generate_latest(REGISTRY).decode()
+said["summed"] = (
+    'event_part_total{measurement="level",part="acme.curation"} 3.0'
+    in generate_latest(REGISTRY).decode()
+)
 scope.close()
+written = [each for each in sink.events if each.method == "put"][:2]
+spans = map(span_attributes, written)
+runs = [each["extra"]["metadata"] for each in runs_of(written, "p", content=False)]
+lines = map(json.loads, log.read_text().splitlines())
+said["spans"] = [(each["acme.curated_by"], each["acme.level"]) for each in spans]
+said["runs"] = [each["curated_by"] for each in runs]
+said["lines"] = [each["curated_by"] for each in lines if "curated_by" in each]
 print(json.dumps(said))
 """
 
@@ -194,7 +237,7 @@ def test_it_has_no_private_import():
 
 
 def test_it_labels_sifts_refuses_checks_and_counts(installed):
-    """One name in a setting is all that the application writes."""
+    """One name in a setting is all that the application writes; each sink shows its part."""
     said = json.loads(run_code(APPLICATION, installed).stdout)
 
     assert said == {
@@ -205,6 +248,10 @@ def test_it_labels_sifts_refuses_checks_and_counts(installed):
         "kept": ["bad", "good"],
         "check": ["fine"],
         "metric": True,
+        "summed": True,
+        "spans": [["curator", 3], ["scraper", 0]],
+        "runs": ["curator", "scraper"],
+        "lines": ["curator", "scraper"],
     }
 
 
@@ -218,6 +265,9 @@ def test_what_it_decides_is_sealed(installed):
     assert verified.returncode == 0, verified.stdout + verified.stderr
     assert "no-foreign-writes" in text
     assert "intruder" in text
+    assert next(each["parts"] for each in rows if each["method"] == "put") == {
+        "acme.curation": {"by": "curator"}
+    }
 
 
 def test_a_command_of_it_is_one_of_mnemoscope(installed):

@@ -33,5 +33,6 @@ def operation_document(row: AuditRow) -> dict[str, Any]:
         "purpose": row.purpose,
         "memories": [each._asdict() for each in row.memories],
         "content": json.loads(row.content) if row.content else None,
+        "parts": {} if row.detail is None else row.detail.parts,
         "erased": row.detail is None,
     }

@@ -252,6 +252,7 @@ class Meter:
             None if accounting.host_run is no_parent else _place(run, name),
             run.kind is not RunKind.MODEL and run.parent is not None,
             None,  # content
+            (),  # parts
             None if usage is None else with_names(usage, name),
             None,  # budget_event
             iteration,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from operator import length_hint
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,6 +21,7 @@ from ....telemetry.delivery.drain import Drain
 from ....telemetry.delivery.lane import inside_sink
 from ....telemetry.event.event import Event, Journalled, OperationClass, Redacted, Status
 from ....telemetry.event.parent_run import ParentRun
+from ....telemetry.event.part import EventPart
 from ....telemetry.event.subject import Subject, SubjectKeys
 from ....telemetry.event.trace import Tracing
 from ....telemetry.process.faults import Faults
@@ -164,8 +166,6 @@ class Report:
                 self._faults.count("guard.unreported")
             else:
                 event = self._make(call)
-                if call.additions:
-                    event = self._with_additions(call, event)
         except Exception as ours:  # noqa: BLE001 - observing fails open
             self._faults.note("guard.report", ours, trips=True)
         finally:
@@ -242,11 +242,11 @@ class Report:
             None if self._read_parent is no_parent else self._parent_run(call),
             call.nested,
             content,
+            self._added(call) if call.additions else (),
             None,  # usage
             None,  # budget_event
             None,  # iteration
             None,  # inner_cost_usd
-            call.phases,
             self._server,
         )
         return replace(event, apart=True) if call.nested and not call.covered else event
@@ -278,14 +278,19 @@ class Report:
             self._faults.note("guard.describe", exc)
             return event
 
-    def _with_additions(self, call: Call, event: Event) -> Event:
-        """Return *event* with what features know of the call."""
+    def _added(self, call: Call) -> tuple[EventPart, ...]:
+        """Return the parts that features add to the event of *call*."""
+        parts: tuple[EventPart, ...] = ()
         for add in call.additions:
             try:
-                event = add(self._store, call, event)
-            except Exception as exc:  # noqa: BLE001 - costs the event what would be added
+                part: Any = add(self._store, call)
+                if isinstance(part, EventPart):
+                    parts += (part,)
+                elif part is not None:
+                    self._faults.note("guard.addition", TypeError("no part of an event"))
+            except Exception as exc:  # noqa: BLE001 - costs the event one part
                 self._faults.note("guard.addition", exc)
-        return event
+        return parts
 
     def _collection(self, call: Call) -> str | None:
         try:

@@ -271,7 +271,6 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
         semconv.SIZE_BYTES: event.size_bytes,
         semconv.ITERATION: event.iteration,
         semconv.INNER_COST_USD: event.inner_cost_usd,
-        semconv.MODE: event.mode,
         semconv.TOOL_CALL_ID: event.tool_call[0],
         # A phase is part of its operation's event: no other sink knows an id of its own.
         semconv.EVENT_ID: event.event_id if event.writer_seq or event.is_notice else None,
@@ -287,6 +286,8 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
             found |= _details(details, None if event.server else details.server)
     elif not event.is_frame:
         found |= _memory(event) | openinference.documents(event)
+    for part in event.parts:
+        found |= part.attributes()
     if event.db_system is not None:
         found[semconv.DB_COLLECTION_NAME] = event.collection
     return found | openinference.what_went_through(event, content=content)

@@ -10,6 +10,7 @@ from mem0 import AsyncMemory
 from qdrant_client import QdrantClient
 
 from mnemoscope.memory.testing import scope_for_tests
+from mnemoscope.telemetry.event.phase import OperationPhases
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 from mnemoscope.telemetry.otlp.conventions.semconv import EVENT_ID
 from mnemoscope.telemetry.otlp.phases import OPERATIONS, with_phases
@@ -24,8 +25,12 @@ def opened():
         yield scope, lambda: (scope.flush(GIVE_UP_S), sink.events)[1]
 
 
+def phases(event):
+    return event.part(OperationPhases).phases
+
+
 def names(event):
-    return Counter(each.name for each in event.phases)
+    return Counter(each.name for each in phases(event))
 
 
 def test_a_search_embeds_and_searches(opened, make_memory):
@@ -35,7 +40,7 @@ def test_a_search_embeds_and_searches(opened, make_memory):
     (event,) = events()
 
     assert {"embed", "search"} <= set(names(event))
-    assert sum(each.duration_s for each in event.phases) <= event.duration_s
+    assert sum(each.duration_s for each in phases(event)) <= event.duration_s
 
 
 def test_an_addition_embeds_searches_writes_and_keeps_history(opened, make_memory):
@@ -67,7 +72,7 @@ def test_what_fails_says_so(opened, make_memory):
     bare.embedding_model.embed = fail
     scope.mem0(bare).search("tea", filters=WHO)
 
-    assert [(each.name, each.error) for each in events()[0].phases] == [
+    assert [(each.name, each.error) for each in phases(events()[0])] == [
         ("embed", "ConnectionError")
     ]
 
@@ -100,7 +105,7 @@ def test_a_phase_is_a_span_below_its_operation(opened, make_memory):
     event, *below = with_phases(events())
 
     assert {each.trace.parent_span_id for each in below} == {event.trace.span_id}
-    assert len({each.trace.span_id for each in below}) == len(event.phases)
+    assert len({each.trace.span_id for each in below}) == len(phases(event))
     assert {each.operation for each in below} <= set(OPERATIONS.values())
     assert with_phases([event]) == [event, *below]
     assert all(each.started_ns >= event.started_ns for each in below)

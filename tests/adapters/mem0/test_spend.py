@@ -27,6 +27,7 @@ from mnemoscope.adapters.langgraph.runs.graph import runnable
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.memory import context
 from mnemoscope.telemetry.event.event import Event, Status
+from mnemoscope.telemetry.event.phase import OperationPhases
 from mnemoscope.telemetry.pricing.prices import Price, Prices
 from tests.kit.bench import Bench, wrapping
 
@@ -253,7 +254,7 @@ class TestKnown:
         assert [(each.usage.provider, each.usage.model) for each in told] == [(provider, "rank-1")]
         assert not told[0].usage.reported
         assert told[0].trace.parent_span_id == search.trace.span_id
-        assert "rerank" not in {each.name for each in search.phases}
+        assert "rerank" not in {each.name for each in search.part(OperationPhases).phases}
 
     def test_a_reranker_that_asks_a_model_tells_its_calls(
         self, remembering: Any, events: Any

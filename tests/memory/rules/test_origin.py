@@ -10,6 +10,7 @@ from langgraph.store.memory import InMemoryStore
 from qdrant_client import QdrantClient, models
 
 from mnemoscope.memory import ConfigurationError, HeldError, Origin, Trust
+from mnemoscope.memory.api import MemoryLabel
 from mnemoscope.memory.rules.origin import _signs
 from mnemoscope.memory.rules.recheck import Answer, recheck
 from mnemoscope.memory.testing import scope_for_tests
@@ -37,7 +38,8 @@ def make_scope():
 def labels(scope, sink):
     """Return the origins of what was written so far."""
     assert scope.flush()
-    return [each.label and each.label.origin for each in sink.events if each.method == "put"]
+    labels = [each.part(MemoryLabel) for each in sink.events if each.method == "put"]
+    return [each and each.origin for each in labels]
 
 
 def verdicts(scope, sink):

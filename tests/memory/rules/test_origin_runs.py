@@ -19,6 +19,7 @@ from mnemoscope.adapters.langgraph.checkpoint.facts import KEY
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.audit.decisions import held
 from mnemoscope.memory import HeldError, Mnemoscope, Origin, Trust, context, load_settings
+from mnemoscope.memory.api import MemoryLabel
 from mnemoscope.memory.rules import held_writes, memory_labels, run_facts
 from mnemoscope.memory.rules.decisions import decision_event
 from mnemoscope.memory.testing import scope_for_tests
@@ -74,8 +75,9 @@ class Agent:
     def label(self, key="k"):
         """Return the label of the latest write of *key*."""
         assert self.scope.flush()
-        found = [each for each in self.sink.events if each.method == "put" and each.label]
-        return [each.label.origin for each in found if each.memory_ids == (key,)][-1]
+        written = [each for each in self.sink.events if each.memory_ids == (key,)]
+        found = [each.part(MemoryLabel) for each in written if each.method == "put"]
+        return [each.origin for each in found if each][-1]
 
 
 def _node(act):

@@ -14,6 +14,7 @@ from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.memory import Origin, Trust, context
+from mnemoscope.memory.api import MemoryLabel
 from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.origin_tools import browse, crm_read
 
@@ -54,7 +55,8 @@ def agent():
 
         def label():
             assert scope.flush()
-            return [each.label.origin for each in sink.events if each.label][-1]
+            found = [each.part(MemoryLabel) for each in sink.events]
+            return [each.origin for each in found if each][-1]
 
         run.put, run.label = put, label
         yield run

@@ -28,6 +28,7 @@ from qdrant_client import QdrantClient, models
 
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.memory import Origin, Trust, context
+from mnemoscope.memory.api import MemoryLabel
 from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.origin_tools import browse, crm_read
 
@@ -79,7 +80,8 @@ class Agent:
     def labels(self) -> list[str]:
         """Return the origins of all that was written."""
         assert self.scope.flush()
-        return [each.label.origin for each in self.sink.events if each.label is not None]
+        found = [each.part(MemoryLabel) for each in self.sink.events]
+        return [each.origin for each in found if each]
 
 
 def _node(act: Any) -> Any:

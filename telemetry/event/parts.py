@@ -1,0 +1,26 @@
+"""The parts of events that this package has itself: those that files hold as they are."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Union
+
+from .memory_label import MemoryLabel
+from .part import CarriedPart, EventPart, UnknownPart
+from .phase import OperationPhases
+from .spared import Spared
+
+OWN: Final[tuple[type[EventPart], ...]] = (MemoryLabel, OperationPhases, Spared)
+"""The kinds of parts of this package."""
+
+READABLE: Final = (*OWN, CarriedPart)
+"""The kinds of parts in files."""
+
+ANY_PART: Final[Any] = Union[READABLE]  # noqa: UP007 - of a tuple
+"""The type of a part in a file."""
+
+
+def carried(part: EventPart) -> Any:
+    """Return *part* as files hold it: one of another package as all that it shows."""
+    if part.__class__ in READABLE:
+        return part
+    return part.encoded if isinstance(part, UnknownPart) else CarriedPart.copy_of(part)

@@ -49,8 +49,9 @@ class PrintingSink:
 
     def write(self, batch: Sequence[Event], /) -> None:
         """Print the levels that were crossed."""
-        for crossing in (each.budget_event for each in batch if each.budget_event):
-            print(crossing.sentence())
+        for event in batch:
+            if event.notice is not None and event.operation.startswith("budget_"):
+                print(event.notice.sentence())
 
     def flush(self, _timeout_s: float, /) -> bool:
         """Do nothing: there is no buffer."""

@@ -16,12 +16,9 @@ from typing import Any, NamedTuple, cast
 import msgspec
 import orjson
 
-from ...telemetry.event.budget_event import BudgetEvent
 from ...telemetry.event.event import Event
-from ...telemetry.event.fact_marks import marks_of
 from ...telemetry.event.parts import OWN
 from ...telemetry.event.usage import Usage
-from ...telemetry.event.verdict_event import VerdictEvent
 from ...telemetry.text import clean_text, json_text
 from .rows import LOG, OPERATION
 
@@ -153,8 +150,6 @@ def of_event(event: Event, n_memories: int) -> Header:
         fields["top_score"] = _exact(event.top_score)
     if usage is not None:
         fields["usage"] = of_usage(usage)
-    if event.budget_event is not None:
-        fields["budget"] = _budget(event.budget_event)
     others: dict[str, Any] = {}
     for part in event.parts:
         if (said := part.sealed()) is not None:
@@ -162,8 +157,6 @@ def of_event(event: Event, n_memories: int) -> Header:
             within |= _clean({part.name: _sealable(said)})
     if others:
         fields["parts"] = others
-    if event.verdict is not None:
-        fields["verdict"] = _verdict(event.verdict)
     return Header(OPERATION, fields, occurred_us, Columns(*columns, duration_us, feature))
 
 
@@ -199,30 +192,6 @@ def of_log(name: str, data: Mapping[str, Any], *, writer_id: str, occurred_us: i
     }
     columns = Columns(name, LOG, "audit", "", "ok", 0, 0, None)
     return Header(LOG, fields, occurred_us, columns)
-
-
-def _budget(budget_event: BudgetEvent) -> dict[str, Any]:
-    fields = budget_event.fields().items()
-    return _clean({name: _exact(of) if isinstance(of, float) else of for name, of in fields})
-
-
-def _verdict(verdict: VerdictEvent) -> dict[str, Any]:
-    # Facts and settings stay the texts that they are: fractions in them read back as they were.
-    return _clean(
-        {
-            "evidence": json_text(dict(verdict.evidence)),
-            "facts": verdict.facts,
-            "kind": verdict.kind,
-            "marks": marks_of(verdict.facts, verdict.settings),
-            "outcome": verdict.outcome.value,
-            "point": verdict.point.value,
-            "reason": verdict.reason,
-            "rule": verdict.rule,
-            "settings": verdict.settings,
-            "version": verdict.version,
-            "would": verdict.would and verdict.would.value,
-        }
-    )
 
 
 def _redactions(redactions: Mapping[str, int]) -> dict[str, Any]:

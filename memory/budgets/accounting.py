@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...telemetry.delivery.drain import Drain
-from ...telemetry.event.budget_event import BudgetEvent, Level
+from ...telemetry.event.budget_event import BudgetEvent
 from ...telemetry.event.event import VERDICT, Event, OperationClass, Redacted, Status
+from ...telemetry.event.kinds import Level
 from ...telemetry.event.parent_run import ParentRun
 from ...telemetry.event.trace import Tracing
 from ...telemetry.event.usage import Usage
@@ -72,7 +73,7 @@ class VerdictEvents:
             purpose=labels.purpose,
             parent_run=self.parent_run(),
             content=content,
-            verdict=verdict,
+            parts=(verdict,),
         )
         self.drain.emit(event)
 
@@ -145,5 +146,5 @@ class ModelAccounting:
             status=Status.OK,
             trace=self.tracing.capture(),
             parent_run=self.parent_run(),
-            budget_event=crossing,
+            parts=(crossing,),
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Final, Literal
 
-from ...telemetry.event.budget_event import Level, Unit
+from ...telemetry.event.kinds import Level, Unit
 from ...telemetry.pricing.model_names import names_of
 from ..context import Scope
 from ..errors import ConfigurationError

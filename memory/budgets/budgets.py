@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ...telemetry.event.budget_event import BudgetEvent, Level
+from ...telemetry.event.budget_event import BudgetEvent
+from ...telemetry.event.kinds import Level
 from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import Point, VerdictEvent
 from ...telemetry.process.fork import reset_after_fork

@@ -13,8 +13,8 @@ from ...telemetry.delivery.drain import Drain
 from ...telemetry.delivery.lane import delivering
 from ...telemetry.delivery.lane_stats import LaneStats
 from ...telemetry.delivery.sink import Checkable, DeliveryError, Sink
-from ...telemetry.event.budget_event import Level
 from ...telemetry.event.format import in_unit
+from ...telemetry.event.kinds import Level
 from ...telemetry.files.permissions import permission_problem
 from ...telemetry.network.probe import try_writing
 from ...telemetry.otlp.span_counts import SpanCounts, SpanOutcome

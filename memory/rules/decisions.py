@@ -102,5 +102,5 @@ def recorded_event(
         status=Status.OK,
         trace=TraceRef(secrets.randbits(127) + 1, secrets.randbits(63) + 1),
         subject=by,
-        verdict=verdict_event(rule, verdict, facts),
+        parts=(verdict_event(rule, verdict, facts),),
     )

@@ -22,8 +22,9 @@ from itertools import count
 from typing import Any, Final
 
 from ...telemetry.delivery.sink import EXIT_S, DeliveryError, Sink
-from ...telemetry.event.budget_event import BudgetEvent, Level
+from ...telemetry.event.budget_event import BudgetEvent
 from ...telemetry.event.event import AUDIT_CHECKPOINT, Event, Journalled, OperationClass, Status
+from ...telemetry.event.kinds import Level
 from ...telemetry.event.subject import Subject, SubjectKeys
 from ...telemetry.event.trace_ref import TraceRef
 from ...telemetry.event.usage import Usage
@@ -103,7 +104,7 @@ def contract_events() -> tuple[Event, ...]:
         _model_event(operation="chat", usage=Usage(model="m", node="n", cost_usd=0.01)),
         _model_event(operation="chat", usage=Usage(model="m", reported=False)),
         _model_event(operation="execute_node", iteration=1, inner_cost_usd=0.5),
-        _model_event(operation="budget", budget_event=_BUDGET),
+        _model_event(operation="budget", parts=(_BUDGET,)),
         _event(
             op_class=OperationClass.CHECKPOINT,
             operation=AUDIT_CHECKPOINT,

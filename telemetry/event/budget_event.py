@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar
 
 from .format import in_unit
-
-Unit: TypeAlias = Literal["usd", "tokens"]
-
-
-class Level(StrEnum):
-    """
-    The degree to which a budget is spent. Closed: safe as a metric label.
-
-    Attributes:
-        WITHIN: Below all levels.
-        EXPECTED: More than is usual.
-        ALERT: Somebody should look.
-        EXCEEDED: All of it, or more.
-    """
-
-    WITHIN = "within"
-    EXPECTED = "expected"
-    ALERT = "alert"
-    EXCEEDED = "exceeded"
-
+from .kinds import Level, Unit
+from .part import EventPart
 
 _SAID = {
     Level.WITHIN: "is within its levels",
@@ -36,8 +16,7 @@ _SAID = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetEvent:
+class BudgetEvent(EventPart, tag="budget", frozen=True, kw_only=True):
     """
     A budget that went past one of its levels. Holds nothing personal.
 
@@ -50,6 +29,8 @@ class BudgetEvent:
         period_s: Length of a period, seconds.
         burn_per_hour: What an hour would cost at the pace of the last tenth of a period.
     """
+
+    is_notice: ClassVar[bool] = True
 
     budget: str
     level: Level
@@ -80,3 +61,19 @@ class BudgetEvent:
             "budget_period_s": self.period_s,
             "budget_burn_per_hour": self.burn_per_hour,
         }
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of a span: no convention has a word for budgets yet."""
+        return {
+            "mnemoscope.budget.name": self.budget,
+            "mnemoscope.budget.level": self.level.value,
+            "mnemoscope.budget.unit": self.unit,
+            "mnemoscope.budget.spent": self.spent,
+            "mnemoscope.budget.limit": self.limit,
+            "mnemoscope.budget.period_s": self.period_s,
+            "mnemoscope.budget.burn_per_hour": self.burn_per_hour,
+        }
+
+    def sealed(self) -> dict[str, Any]:
+        """Return all of it."""
+        return self.fields()

@@ -13,14 +13,12 @@ from typing import Any, TypeVar, final
 
 import msgspec
 
-from .budget_event import BudgetEvent
 from .kinds import Deletes, Journalled, OperationClass, Status
 from .parent_run import ParentRun
 from .part import EventPart
 from .subject import Subject
 from .trace_ref import TraceRef
 from .usage import Usage
-from .verdict_event import VerdictEvent
 
 __all__ = [
     "AUDIT_CHECKPOINT",
@@ -120,14 +118,12 @@ class Event(msgspec.Struct, frozen=True):
         nested: True inside another operation of ours, which already counted the wait.
         parts: What features say about it, each part in a struct of its own.
         usage: Tokens and cost, for model calls.
-        budget_event: The level that a budget went past, where that is what happened.
         iteration: Of a node's run: which it was in the run of its graph, from 1.
         inner_cost_usd: Of a node's run: what the model calls in it cost. None: there were none.
         answer: What a recall found or a run returned, redacted, where a sink is opted in to
             content. Not sealed.
         server: Host and port that the client asks, where that is a server. Only in traces.
         content: The query or what was written, redacted. Audit only, unless a sink is opted in.
-        verdict: What a rule decided, where that is what happened.
         given: What went into a graph, node, tool or model, as `answer` is what came out of it.
         tool_call: Of a tool's run: the id that its model has given the call, the characters that
             went in, and those that came out. Only in traces.
@@ -170,12 +166,10 @@ class Event(msgspec.Struct, frozen=True):
     content: Redacted | None = None
     parts: tuple[EventPart, ...] = ()
     usage: Usage | None = None
-    budget_event: BudgetEvent | None = None
     iteration: int | None = None
     inner_cost_usd: float | None = None
     server: tuple[str, int] | None = None
     answer: Redacted | None = None
-    verdict: VerdictEvent | None = None
     given: Redacted | None = None
     tool_call: tuple[str | None, int | None, int | None] = (None, None, None)
     apart: bool = False
@@ -204,10 +198,15 @@ class Event(msgspec.Struct, frozen=True):
     @property
     def is_notice(self) -> bool:
         """True for what mnemoscope says itself: of budgets, rules and audit checkpoints."""
-        # Asked several times of every event, by most sinks: nested ifs take half as long.
-        if self.budget_event is None and self.verdict is None:
-            return self.operation == AUDIT_CHECKPOINT
-        return True
+        return self.notice is not None or self.operation == AUDIT_CHECKPOINT
+
+    @property
+    def notice(self) -> EventPart | None:
+        """The part that makes it a notice; None for operations and audit checkpoints."""
+        for each in self.parts:
+            if each.is_notice:
+                return each
+        return None
 
     @property
     def is_frame(self) -> bool:

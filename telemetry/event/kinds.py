@@ -3,6 +3,26 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal, TypeAlias
+
+Unit: TypeAlias = Literal["usd", "tokens"]
+
+
+class Level(StrEnum):
+    """
+    The degree to which a budget is spent. Closed: safe as a metric label.
+
+    Attributes:
+        WITHIN: Below all levels.
+        EXPECTED: More than is usual.
+        ALERT: Somebody should look.
+        EXCEEDED: All of it, or more.
+    """
+
+    WITHIN = "within"
+    EXPECTED = "expected"
+    ALERT = "alert"
+    EXCEEDED = "exceeded"
 
 
 class OperationClass(StrEnum):

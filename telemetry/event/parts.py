@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Final, Union
 
+from .budget_event import BudgetEvent
 from .memory_label import MemoryLabel
 from .part import CarriedPart, EventPart, UnknownPart
 from .phase import OperationPhases
 from .spared import Spared
+from .verdict_event import VerdictEvent
 
-OWN: Final[tuple[type[EventPart], ...]] = (MemoryLabel, OperationPhases, Spared)
+OWN: Final[tuple[type[EventPart], ...]] = (
+    BudgetEvent,
+    MemoryLabel,
+    OperationPhases,
+    Spared,
+    VerdictEvent,
+)
 """The kinds of parts of this package."""
 
 READABLE: Final = (*OWN, CarriedPart)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar, Self
 
-import msgspec
+from ..text import json_text
+from .fact_marks import marks_of
+from .part import EventPart
 
 
 class Outcome(StrEnum):
@@ -56,7 +58,7 @@ class Choice(StrEnum):
     USED = "used"
 
 
-class VerdictEvent(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictEvent(EventPart, tag="verdict", frozen=True, kw_only=True):
     """
     A decision of a rule that is no plain ``allow``. Holds numbers, codes and hashes only.
 
@@ -72,6 +74,8 @@ class VerdictEvent(msgspec.Struct, frozen=True, kw_only=True):
         facts: What it was decided on, as JSON.
         version: Of this package, whose rule it was. Empty: unknown.
     """
+
+    is_notice: ClassVar[bool] = True
 
     rule: str
     kind: str
@@ -101,3 +105,33 @@ class VerdictEvent(msgspec.Struct, frozen=True, kw_only=True):
             **{f"verdict_{name}": value for name, value in self.evidence.items()},
         }
         return {name: value for name, value in known.items() if value is not None}
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of a span, without figures and facts."""
+        return {
+            "mnemoscope.rule.name": self.rule,
+            "mnemoscope.rule.point": self.point.value,
+            "mnemoscope.verdict": self.outcome.value,
+            "mnemoscope.verdict.would": self.would and self.would.value,
+            "mnemoscope.verdict.reason": self.reason,
+        }
+
+    def sealed(self) -> dict[str, Any]:
+        """Return all of it: facts and settings as texts, whose fractions read back as they are."""
+        return {
+            "evidence": json_text(dict(self.evidence)),
+            "facts": self.facts,
+            "kind": self.kind,
+            "marks": marks_of(self.facts, self.settings),
+            "outcome": self.outcome.value,
+            "point": self.point.value,
+            "reason": self.reason,
+            "rule": self.rule,
+            "settings": self.settings,
+            "version": self.version,
+            "would": self.would and self.would.value,
+        }
+
+    def renamed(self, rename: Callable[[Any], Any]) -> Self:  # noqa: ARG002
+        """Return it as it is: the decision is made again from these very facts."""
+        return self

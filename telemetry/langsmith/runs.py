@@ -175,19 +175,11 @@ def _metadata(event: Event) -> dict[str, Any]:
         found["thread_id"] = event.run
     if event.redactions:
         found["redactions"] = dict(event.redactions)
-    if event.is_notice or event.usage is not None:
-        found |= _further(event)
+    if event.usage is not None:
+        found |= _model(event.usage)
     for part in event.parts:
         found = _present(part.fields()) | found
     return found
-
-
-def _further(event: Event) -> dict[str, Any]:
-    if event.budget_event is not None:
-        return event.budget_event.fields()
-    if event.verdict is not None:
-        return event.verdict.fields()
-    return _model(event.usage) if event.usage else {}
 
 
 def _model(usage: Usage) -> dict[str, Any]:

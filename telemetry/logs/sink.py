@@ -156,7 +156,7 @@ def _loguru(level: str, sentence: str, occurred: str, known: dict[str, Any]) -> 
 
 def is_ordinary(event: Event) -> bool:
     """Return whether the store answered, and with nothing that belongs to somebody else."""
-    if event.budget_event is not None or event.verdict is not None:
+    if event.notice is not None:
         return False
     return event.status.is_normal and not event.foreign_hits
 
@@ -181,7 +181,7 @@ def sentence(event: Event) -> str:
 
 
 def _sentence(event: Event) -> str:
-    if (notice := event.budget_event or event.verdict) is not None:
+    if (notice := event.notice) is not None:
         return notice.sentence()
     if event.operation == AUDIT_CHECKPOINT:
         return f"audit checkpoint of {event.collection}: {event.hits or 0:,} events sealed"
@@ -243,18 +243,11 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
         known |= _usage_fields(event.usage)
     for part in event.parts:
         known = {**{name: of for name, of in part.fields().items() if of is not None}, **known}
-    if is_notice:
-        known |= _notice_fields(event)
+    if event.operation == AUDIT_CHECKPOINT:
+        known["root"] = event.root
     if content and event.content is not None and (value := event.content.value) is not None:
         known["content"] = value
     return known
-
-
-def _notice_fields(event: Event) -> dict[str, Any]:
-    said = event.budget_event or event.verdict
-    if said is None:
-        return {"root": event.root}
-    return {name: value for name, value in said.fields().items() if value is not None}
 
 
 def _usage_fields(usage: Usage) -> dict[str, Any]:

@@ -94,9 +94,9 @@ class PrometheusSink:
         shown = _shown(batch)
         with self._metrics.guard:
             for event, own_s in zip(batch, self._self_time.self_seconds(batch), strict=True):
-                if event.verdict is not None:
-                    _count_verdict(self._metrics, event.verdict)
                 if event.is_notice:
+                    if (verdict := event.part(VerdictEvent)) is not None:
+                        _count_verdict(self._metrics, verdict)
                     continue  # no store was asked, and nobody waited
                 exemplar = _exemplar(event.trace) if id(event) in shown else None
                 _count(self._metrics, event, own_s, exemplar)

@@ -16,6 +16,7 @@ import msgspec
 import orjson
 from msgspec.structs import FieldInfo, astuple
 
+from ..event.budget_event import BudgetEvent
 from ..event.event import Event, Redacted
 from ..event.memory_label import MemoryLabel
 from ..event.part import EventPart, UnknownPart
@@ -24,6 +25,7 @@ from ..event.phase import OperationPhases
 from ..event.spared import Spared
 from ..event.subject import SubjectKeys
 from ..event.trace_ref import TraceRef
+from ..event.verdict_event import VerdictEvent
 from ..text import clean_text, code_class, json_text
 
 FIELDS: tuple[str, ...] = Event.__struct_fields__
@@ -189,6 +191,8 @@ def _converted(name: str, found: dict[str, Any]) -> Any:
 
 
 _FIELDS_BEFORE: Final[dict[str, type[EventPart]]] = {
+    "budget_event": BudgetEvent,
+    "verdict": VerdictEvent,
     "label": MemoryLabel,
     "mode": Spared,
     "phases": OperationPhases,

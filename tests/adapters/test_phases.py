@@ -19,8 +19,8 @@ from qdrant_client import AsyncQdrantClient, QdrantClient, models
 from mnemoscope.memory import Phase, Phases, RefusedError, context
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
-from tests.kit.adapter_cases import DIMS, Memories
 from mnemoscope.telemetry.event.spared import Spared
+from tests.kit.adapter_cases import DIMS, Memories
 
 FILTERS = {"user_id": "c-42"}
 VECTOR = [0.5] * DIMS

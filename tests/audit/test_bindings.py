@@ -61,7 +61,7 @@ def decision(event_factory, approval, choice):
         settings="{}",
         facts="{}",
     )
-    return event_factory(customer=None, operation=VERDICT, method="approvals", verdict=decided)
+    return event_factory(customer=None, operation=VERDICT, method="approvals", parts=(decided,))
 
 
 def history(log, name):

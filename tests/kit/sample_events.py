@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from mnemoscope.telemetry.event.budget_event import BudgetEvent, Level
+from mnemoscope.telemetry.event.budget_event import BudgetEvent
 from mnemoscope.telemetry.event.event import (
     Deletes,
     Event,
@@ -13,6 +13,7 @@ from mnemoscope.telemetry.event.event import (
     Redacted,
     Status,
 )
+from mnemoscope.telemetry.event.kinds import Level
 from mnemoscope.telemetry.event.memory_label import MemoryLabel
 from mnemoscope.telemetry.event.parent_run import ParentRun
 from mnemoscope.telemetry.event.spared import Spared
@@ -157,12 +158,11 @@ events = st.builds(
     run=_maybe,
     nested=st.booleans(),
     usage=st.none() | usages,
-    budget_event=st.none() | crossings,
     iteration=st.none() | st.integers(-1, 2**40),
     inner_cost_usd=st.none() | _seconds,
     content=st.none() | st.builds(Redacted, _json),
     answer=st.none() | st.builds(Redacted, _json | _messages),
-    parts=st.lists(labels | st.builds(Spared, text), max_size=2).map(tuple),
+    parts=st.lists(crossings | labels | st.builds(Spared, text), max_size=2).map(tuple),
     given=st.none() | st.builds(Redacted, _json | _messages),
     tool_call=st.tuples(_maybe, st.none() | _counts, st.none() | _counts),
 )

@@ -100,7 +100,7 @@ def _event(event: Any, keys: SubjectKeys, number: int) -> Any:
             facts="{}",
         )
         return event(
-            writer_seq=number, operation=VERDICT, method=rule, verdict=decided, subject=None
+            writer_seq=number, operation=VERDICT, method=rule, parts=(decided,), subject=None
         )
     return event(
         writer_seq=number,

@@ -90,9 +90,8 @@ def events(event_factory) -> list[Event]:
                 time_to_first_token_s=0.1,
             )
         if chosen.random() < 0.2:
-            given["verdict"] = msgspec.structs.replace(
-                verdict, **hostile(chosen, VerdictEvent, values)
-            )
+            said = msgspec.structs.replace(verdict, **hostile(chosen, VerdictEvent, values))
+            given["parts"] = (said,)
         given["redactions"] = {f"ENTITY_{chosen.randrange(700)}": 1}
         made.append(event_factory(**given, **MEASURED))
     made.append(made[0])

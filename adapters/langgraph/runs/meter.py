@@ -254,7 +254,6 @@ class Meter:
             None,  # content
             (),  # parts
             None if usage is None else with_names(usage, name),
-            None,  # budget_event
             iteration,
             inner_cost_usd,
             tool_call=run.tool_call,

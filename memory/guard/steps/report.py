@@ -244,7 +244,6 @@ class Report:
             content,
             self._added(call) if call.additions else (),
             None,  # usage
-            None,  # budget_event
             None,  # iteration
             None,  # inner_cost_usd
             self._server,

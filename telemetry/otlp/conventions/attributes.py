@@ -14,10 +14,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from opentelemetry.util.types import AttributeValue
 
-from ...event.budget_event import BudgetEvent
 from ...event.event import Event, OperationClass, Status
 from ...event.usage import CallDetails, Usage
-from ...event.verdict_event import VerdictEvent
 from ...text import clean_text
 from . import openinference, semconv
 
@@ -275,11 +273,7 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
         # A phase is part of its operation's event: no other sink knows an id of its own.
         semconv.EVENT_ID: event.event_id if event.writer_seq or event.is_notice else None,
     }
-    if event.budget_event is not None:
-        found |= _budget(event.budget_event)
-    elif event.verdict is not None:
-        found |= _verdict(event.verdict)
-    elif event.usage is not None:
+    if event.usage is not None:
         found |= _consumed(event.usage) | openinference.consumed(event.usage)
         if (details := event.usage.details) is not None:
             # Where the event names a server, that is in its template already.
@@ -336,26 +330,4 @@ def _details(details: CallDetails, server: tuple[str, int] | None) -> dict[str, 
         semconv.EMBEDDINGS_DIMENSION_COUNT: details.dimension_count,
         semconv.SERVER_ADDRESS: address,
         semconv.SERVER_PORT: port,
-    }
-
-
-def _verdict(verdict: VerdictEvent) -> dict[str, Any]:
-    return {
-        semconv.RULE_NAME: verdict.rule,
-        semconv.RULE_POINT: verdict.point.value,
-        semconv.VERDICT: verdict.outcome.value,
-        semconv.VERDICT_WOULD: verdict.would and verdict.would.value,
-        semconv.VERDICT_REASON: verdict.reason,
-    }
-
-
-def _budget(budget_event: BudgetEvent) -> dict[str, Any]:
-    return {
-        semconv.BUDGET_NAME: budget_event.budget,
-        semconv.BUDGET_LEVEL: budget_event.level.value,
-        semconv.BUDGET_UNIT: budget_event.unit,
-        semconv.BUDGET_SPENT: budget_event.spent,
-        semconv.BUDGET_LIMIT: budget_event.limit,
-        semconv.BUDGET_PERIOD_S: budget_event.period_s,
-        semconv.BUDGET_BURN_PER_HOUR: budget_event.burn_per_hour,
     }

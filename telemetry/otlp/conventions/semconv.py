@@ -103,18 +103,6 @@ COST_USD: Final = "mnemoscope.cost_usd"
 EVENT_ID: Final = "mnemoscope.event_id"
 ITERATION: Final = "mnemoscope.iteration"
 INNER_COST_USD: Final = "mnemoscope.inner_cost_usd"
-BUDGET_NAME: Final = "mnemoscope.budget.name"
-BUDGET_LEVEL: Final = "mnemoscope.budget.level"
-BUDGET_UNIT: Final = "mnemoscope.budget.unit"
-BUDGET_SPENT: Final = "mnemoscope.budget.spent"
-BUDGET_LIMIT: Final = "mnemoscope.budget.limit"
-BUDGET_PERIOD_S: Final = "mnemoscope.budget.period_s"
-BUDGET_BURN_PER_HOUR: Final = "mnemoscope.budget.burn_per_hour"
-RULE_NAME: Final = "mnemoscope.rule.name"
-RULE_POINT: Final = "mnemoscope.rule.point"
-VERDICT: Final = "mnemoscope.verdict"
-VERDICT_WOULD: Final = "mnemoscope.verdict.would"
-VERDICT_REASON: Final = "mnemoscope.verdict.reason"
 
 PROVIDERS: Final = MappingProxyType(
     {

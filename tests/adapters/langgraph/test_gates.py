@@ -20,6 +20,8 @@ from mnemoscope.adapters.langgraph.gates import (
 )
 from mnemoscope.memory import ConfigurationError
 from mnemoscope.memory.testing import scope_for_tests
+from mnemoscope.telemetry.event.verdict_event import VerdictEvent
+from tests.kit.event_parts import parts_of
 
 
 def by_letters(text):
@@ -203,7 +205,7 @@ def test_a_certificate_is_a_sealed_verdict_too():
         graph_of(gate, saying("a plan")).invoke(BEGIN, ON_THREAD)
         scope.flush()
 
-        (told,) = [each.verdict for each in sink.events if each.verdict]
+        (told,) = parts_of(sink.events, VerdictEvent)
 
     assert (told.kind, told.outcome, told.would) == ("StagnationGate", "shadow", "stop")
 

@@ -47,7 +47,7 @@ def tell(log, event_factory):
         known = rule.facts(Draft("fine" if passed else "{{name}}"), f"{gate}-{number}")
         facts = Facts(Point.NODE, known=known)
         verdict = verdict_event(rule, rule.decide(facts), facts)
-        judged = event_factory(operation="verdict", method=gate, store="rule", verdict=verdict)
+        judged = event_factory(operation="verdict", method=gate, store="rule", parts=(verdict,))
         decided = decision_event(f"{gate}-{number}", choice, gate=gate, passed=passed)
         log.append([judged, decided])
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 
 from mnemoscope.audit.record.header import of_event, of_log, sealed
-from mnemoscope.telemetry.event.budget_event import BudgetEvent, Level
+from mnemoscope.telemetry.event.budget_event import BudgetEvent
 from mnemoscope.telemetry.event.event import Deletes, Journalled, OperationClass, Status
+from mnemoscope.telemetry.event.kinds import Level
 from mnemoscope.telemetry.event.usage import Usage
 from tests.kit.rfc8785 import canonical
 from tests.kit.sample_events import events
@@ -47,14 +48,16 @@ class TestOfEvent:
             purpose=text,
             redactions={text: 1},
             usage=Usage(model=text, node=text, namespace=(text,)),
-            budget_event=BudgetEvent(
-                budget=text,
-                level=Level.ALERT,
-                unit="usd",
-                spent=1.5,
-                limit=2,
-                period_s=60,
-                burn_per_hour=9,
+            parts=(
+                BudgetEvent(
+                    budget=text,
+                    level=Level.ALERT,
+                    unit="usd",
+                    spent=1.5,
+                    limit=2,
+                    period_s=60,
+                    burn_per_hour=9,
+                ),
             ),
         )
 

@@ -12,8 +12,9 @@ import pytest
 from mnemoscope.audit.proof.merkle import leaf_hash, root_of
 from mnemoscope.audit.proof.note import parse_checkpoint, verified
 from mnemoscope.audit.record.sealing import commitment
-from mnemoscope.telemetry.event.budget_event import BudgetEvent, Level
+from mnemoscope.telemetry.event.budget_event import BudgetEvent
 from mnemoscope.telemetry.event.event import OperationClass, Redacted
+from mnemoscope.telemetry.event.kinds import Level
 from mnemoscope.telemetry.event.usage import Usage
 from tests.kit.rfc8785 import canonical
 
@@ -38,7 +39,7 @@ def varied(event_factory):
         event_factory(customer=None, tenant=None),
         event_factory(usage=USAGE, redactions={"PERSON": 2, "EMAIL_ADDRESS": 1}),
         event_factory(agent="\u00e9\u4e16\U0001f600", feature='"\\\n\x00\x1f\x7f', top_score=1e-7),
-        event_factory(op_class=OperationClass.MODEL, budget_event=crossing),
+        event_factory(op_class=OperationClass.MODEL, parts=(crossing,)),
         event_factory(hits=2**70, size_bytes=2**60, content=Redacted({"n": 1.5})),
     ]
 

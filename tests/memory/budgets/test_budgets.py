@@ -22,7 +22,8 @@ from mnemoscope.memory.health.checks import budgets as examined
 from mnemoscope.memory.health.live_metrics import LiveMetrics
 from mnemoscope.memory.health.model import State
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.budget_event import Level
+from mnemoscope.telemetry.event.budget_event import BudgetEvent
+from mnemoscope.telemetry.event.kinds import Level
 from mnemoscope.telemetry.event.usage import Usage
 from tests.kit.patience import GIVE_UP_S, until
 
@@ -369,7 +370,7 @@ class TestTelling:
             ("budget_alert", "budget"),
             ("budget_exceeded", "budget"),
         ]
-        assert sink.events[-1].budget_event.spent == 1.0
+        assert sink.events[-1].part(BudgetEvent).spent == 1.0
         assert PERSON not in repr(sink.events)
 
     def test_an_error_of_ours_never_reaches_the_run(self, make_bench):

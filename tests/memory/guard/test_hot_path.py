@@ -58,7 +58,6 @@ IMPORTED = {
     "mnemoscope.telemetry.delivery",
     "mnemoscope.telemetry.delivery.sink",
     "mnemoscope.telemetry.event",
-    "mnemoscope.telemetry.event.budget_event",
     "mnemoscope.telemetry.event.format",
     "mnemoscope.telemetry.event.kinds",
     "mnemoscope.telemetry.pricing",

@@ -29,7 +29,8 @@ from mnemoscope.memory.rules.recheck import Answer, recheck
 from mnemoscope.memory.rules.rule import Facts, facts_from
 from mnemoscope.memory.rules.run_facts import KeyedHashes
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.verdict_event import Choice
+from mnemoscope.telemetry.event.verdict_event import Choice, VerdictEvent
+from tests.kit.event_parts import parts_of
 
 GOOD = "Dear customer, your refund of 30 euros is on its way. Kind regards, the team"
 KINDS = {"Approval": Approval, "Decision": Decision, "GateAgreement": GateAgreement}
@@ -326,11 +327,11 @@ def test_no_word_of_a_write_is_in_a_verdict():
         with pytest.raises(HeldError) as raised:
             scope.store(InMemoryStore()).put(("facts",), "k", {"likes": "marzipan"})
         assert scope.flush()
-        (told,) = (each for each in sink.events if each.operation == "verdict")
+        (told,) = parts_of(sink.events, VerdictEvent)
 
     assert "marzipan" not in str(raised.value)
     assert "marzipan" not in repr(told)
-    assert "marzipan" not in told.verdict.facts + told.verdict.settings + str(told.verdict.fields())
+    assert "marzipan" not in told.facts + told.settings + str(told.fields())
 
 
 # -- agreement -----------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from mnemoscope.memory.rules import held_writes, memory_labels, run_facts
 from mnemoscope.memory.rules.decisions import decision_event
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.verdict_event import Choice
+from tests.kit.event_parts import parts_of
 from tests.kit.origin_tools import ask_person, browse, crm_read, said_by_a_person
 
 PLACE = ("facts",)
@@ -76,8 +77,7 @@ class Agent:
         """Return the label of the latest write of *key*."""
         assert self.scope.flush()
         written = [each for each in self.sink.events if each.memory_ids == (key,)]
-        found = [each.part(MemoryLabel) for each in written if each.method == "put"]
-        return [each.origin for each in found if each][-1]
+        return parts_of(written, MemoryLabel)[-1].origin
 
 
 def _node(act):

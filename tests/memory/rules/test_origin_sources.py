@@ -16,6 +16,7 @@ from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.memory import Origin, Trust, context
 from mnemoscope.memory.api import MemoryLabel
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.event_parts import parts_of
 from tests.kit.origin_tools import browse, crm_read
 
 PLACE = ("facts",)
@@ -55,8 +56,7 @@ def agent():
 
         def label():
             assert scope.flush()
-            found = [each.part(MemoryLabel) for each in sink.events]
-            return [each.origin for each in found if each][-1]
+            return parts_of(sink.events, MemoryLabel)[-1].origin
 
         run.put, run.label = put, label
         yield run

@@ -30,6 +30,7 @@ from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.memory import Origin, Trust, context
 from mnemoscope.memory.api import MemoryLabel
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.event_parts import parts_of
 from tests.kit.origin_tools import browse, crm_read
 
 PLACE = ("facts",)
@@ -80,8 +81,7 @@ class Agent:
     def labels(self) -> list[str]:
         """Return the origins of all that was written."""
         assert self.scope.flush()
-        found = [each.part(MemoryLabel) for each in self.sink.events]
-        return [each.origin for each in found if each]
+        return [each.origin for each in parts_of(self.sink.events, MemoryLabel)]
 
 
 def _node(act: Any) -> Any:

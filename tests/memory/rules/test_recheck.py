@@ -41,7 +41,7 @@ def sealed_of(event_factory):
 
     def sealed(rule, facts):
         told = verdict_event(rule, rule.decide(facts), facts)
-        header = of_event(event_factory(operation="verdict", verdict=told), 0)
+        header = of_event(event_factory(operation="verdict", parts=(told,)), 0)
         return orjson.loads(orjson.dumps(header.fields))["verdict"]
 
     return sealed

@@ -16,6 +16,8 @@ from langgraph.store.memory import InMemoryStore
 from mnemoscope.memory import ConfigurationError, RefusedError, Role, Roles, context, granted
 from mnemoscope.memory.rules.rule import PASSES, Action, Facts, Outcome, Point
 from mnemoscope.memory.testing import scope_for_tests
+from mnemoscope.telemetry.event.verdict_event import VerdictEvent
+from tests.kit.event_parts import parts_of
 
 KEY = bytes(range(32))
 NOTES = "langgraph.store/notes"
@@ -34,7 +36,7 @@ def make_store():
 
         def told():
             assert scope.flush()
-            return [each.verdict for each in sink.events if each.verdict is not None]
+            return parts_of(sink.events, VerdictEvent)
 
         return scope.store(InMemoryStore()), told
 

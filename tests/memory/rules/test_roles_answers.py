@@ -16,6 +16,8 @@ from mnemoscope.adapters.langgraph.store.adapter import METHODS as STORE_METHODS
 from mnemoscope.adapters.qdrant.methods import METHODS as QDRANT_METHODS
 from mnemoscope.memory import RefusedError, Role, Roles, context
 from mnemoscope.memory.testing import scope_for_tests
+from mnemoscope.telemetry.event.verdict_event import VerdictEvent
+from tests.kit.event_parts import parts_of
 
 NAMESPACES = [
     ("notes",),
@@ -56,7 +58,7 @@ def make():
 
             def told():
                 assert scope.flush()
-                return [each.verdict.reason for each in sink.events if each.verdict]
+                return [each.reason for each in parts_of(sink.events, VerdictEvent)]
 
             return scope, told
 
@@ -188,7 +190,7 @@ def test_in_shadow_nothing_is_left_out():
     with scope_for_tests(rules=[roles]) as (scope, sink), context(agent="agent"):
         assert len(scope.store(bare).search(("notes",))) == 1
         assert scope.flush()
-        assert [each.verdict.reason for each in sink.events if each.verdict] == ["left_out"]
+        assert [each.reason for each in parts_of(sink.events, VerdictEvent)] == ["left_out"]
 
 
 # -- Qdrant ----------------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ from mnemoscope.memory import (
 from mnemoscope.memory.rules.rule import ALLOW, Facts, facts_from
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
+from mnemoscope.telemetry.event.verdict_event import VerdictEvent
+from tests.kit.event_parts import parts_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +82,7 @@ def make_scope():
 def verdicts(scope, sink):
     """Return what the rules have told so far."""
     assert scope.flush()
-    return [each.verdict for each in sink.events if each.operation == "verdict"]
+    return parts_of(sink.events, VerdictEvent)
 
 
 def looping(*nodes, saver=None):

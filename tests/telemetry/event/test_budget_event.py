@@ -7,8 +7,9 @@ import json
 import pytest
 from prometheus_client import CollectorRegistry
 
-from mnemoscope.telemetry.event.budget_event import BudgetEvent, Level
+from mnemoscope.telemetry.event.budget_event import BudgetEvent
 from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.telemetry.event.kinds import Level
 from mnemoscope.telemetry.langsmith.runs import runs_of
 from mnemoscope.telemetry.logs.sink import LogSink, is_ordinary, sentence
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
@@ -34,7 +35,7 @@ def alert(event_factory):
         method="alert",
         duration_s=0.0,
         customer=None,
-        budget_event=crossing,
+        parts=(crossing,),
     )
 
 

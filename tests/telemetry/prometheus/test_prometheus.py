@@ -175,7 +175,6 @@ NODES = FEW.map(
         op_class=OperationClass.MODEL,
         journal=Journalled.NO,
         usage=None,
-        budget_event=None,
     )
 )
 

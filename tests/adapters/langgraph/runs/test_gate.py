@@ -22,6 +22,7 @@ from mnemoscope.memory import Budget, BudgetExceeded, feature
 from mnemoscope.memory.budgets.budgets import Budgets
 from mnemoscope.memory.context import Scope
 from mnemoscope.memory.testing import scope_for_tests
+from mnemoscope.telemetry.event.budget_event import BudgetEvent
 from mnemoscope.telemetry.event.event import Status
 from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.pricing.prices import Price, Prices
@@ -346,7 +347,7 @@ def test_a_wrapped_graph_is_stopped_however_it_is_run(way):
 
     assert len(model.asked) == 1
     assert (status.spent, status.refused_calls) == (105, 1)
-    assert [each.operation for each in sink.events if each.budget_event] == [
+    assert [each.operation for each in sink.events if each.part(BudgetEvent)] == [
         "budget_alert",
         "budget_exceeded",
     ]

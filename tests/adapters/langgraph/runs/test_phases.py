@@ -30,6 +30,8 @@ from mnemoscope.memory import (
 )
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
+from mnemoscope.telemetry.event.verdict_event import VerdictEvent
+from tests.kit.event_parts import parts_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
 
@@ -115,7 +117,7 @@ class Agent:
 
     def reasons(self):
         assert self.scope.flush()
-        return [each.verdict.reason for each in self.sink.events if each.verdict is not None]
+        return [each.reason for each in parts_of(self.sink.events, VerdictEvent)]
 
 
 @pytest.fixture

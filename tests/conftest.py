@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -11,6 +14,12 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# mem0 reads both as it is imported, and makes the folder: no test may import it before.
+os.environ["MEM0_TELEMETRY"] = "False"
+if "MEM0_DIR" not in os.environ:
+    os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="mem0-")
+    atexit.register(shutil.rmtree, os.environ["MEM0_DIR"], ignore_errors=True)
 
 from mnemoscope.telemetry.event.event import Event, OperationClass, Status
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys

@@ -98,13 +98,18 @@ def test_no_class_derives_from_the_guard():
     assert derived == []
 
 
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 EXAMPLES = (
     *sorted((ROOT / "examples").glob("*.py")),
     *sorted((ROOT / "examples" / "third_party").rglob("*.py")),
 )
 PATH = re.compile(r"`([\w.-]+/[\w./-]*)`")
 """A path in the text of a page."""
+
+
+def name_of(path: Path) -> str:
+    """Return *path* as the repository has it."""
+    return path.relative_to(ROOT).as_posix()
 
 
 def code_of(path: Path) -> str:
@@ -145,7 +150,7 @@ def test_every_public_name_is_there(module):
     assert not any(name.startswith("_") for name in public.__all__)
 
 
-@pytest.mark.parametrize("path", [*PAGES, *EXAMPLES], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*PAGES, *EXAMPLES], ids=name_of)
 def test_pages_and_examples_import_public_names_only(path):
     """A user who copies their code depends on nothing that may change without notice."""
     assert list(private_imports(code_of(path))) == []

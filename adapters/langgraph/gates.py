@@ -26,6 +26,8 @@ from ...memory.rules.run_facts import MOST_RUNS, normalised
 from ...telemetry.event.verdict_event import Outcome, Point
 from ..toolkit.type_guards import is_dict
 
+__all__ = ["Certificate", "certificate_from"]
+
 N = TypeVar("N", bound=Callable[..., Any])
 S = TypeVar("S")
 

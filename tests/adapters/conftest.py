@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import os
-import shutil
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,12 +19,6 @@ from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.bench import Bench, journalling
 from tests.kit.customer_records import async_postgres_pool_at, postgres_pool_at
 from tests.kit.patience import GIVE_UP_S
-
-# mem0 reads both as it is imported, and makes the folder.
-os.environ["MEM0_TELEMETRY"] = "False"
-if "MEM0_DIR" not in os.environ:
-    os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="mem0-")
-    atexit.register(shutil.rmtree, os.environ["MEM0_DIR"], ignore_errors=True)
 
 
 class Collector:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import os
-import shutil
-import tempfile
 import warnings
 from collections import Counter
 
@@ -14,12 +10,6 @@ import pytest
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
 from tests.kit.patience import GIVE_UP_S
-
-# mem0 reads both as it is imported, and makes the folder.
-os.environ["MEM0_TELEMETRY"] = "False"
-if "MEM0_DIR" not in os.environ:
-    os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="mem0-")
-    atexit.register(shutil.rmtree, os.environ["MEM0_DIR"], ignore_errors=True)
 
 TURNS = 9
 DEAD = range(3, 6)

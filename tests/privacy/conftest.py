@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import inspect
 import io
 import logging
 import os
-import shutil
-import tempfile
 import traceback
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -20,15 +17,6 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from tests.kit.canaries import SUBJECT, Case, Opaque, key, leaks, places, text
-from tests.kit.patience import GIVE_UP_S, UNHURRIED
-
-# mem0 reads both as it is imported, and makes the folder.
-os.environ["MEM0_TELEMETRY"] = "False"
-if "MEM0_DIR" not in os.environ:
-    os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="mem0-")
-    atexit.register(shutil.rmtree, os.environ["MEM0_DIR"], ignore_errors=True)
-
 from mnemoscope.memory import Mnemoscope, context
 from mnemoscope.memory.errors import MnemoscopeError
 from mnemoscope.memory.privacy.detectors.finding import DIRECT
@@ -38,6 +26,8 @@ from mnemoscope.memory.testing import breaking
 from mnemoscope.telemetry.event.event import Event
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.otlp.settings import TIMEOUT_S
+from tests.kit.canaries import SUBJECT, Case, Opaque, key, leaks, places, text
+from tests.kit.patience import GIVE_UP_S, UNHURRIED
 
 ALL = "otlp,prometheus,logs,langsmith,audit"
 FOR_WHOM = {

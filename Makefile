@@ -123,6 +123,15 @@ bench-privacy: $(STAMP)  ## Score the redactor on our own sets and write docs/pr
 bench-recall: $(STAMP)  ## Measure what redaction costs in recall: make bench-recall CONVERSATIONS=FOLDER ARGS="--model none"
 	@$(PY) -m benchmarks.recall $(CONVERSATIONS) $(ARGS)
 
+reveal: $(STAMP)  ## Compare what agents read, revealed, with what was written: make reveal CONVERSATIONS=FOLDER
+	@$(PY) -m benchmarks.reveal same $(CONVERSATIONS)
+
+reveal-strangers: $(STAMP)  ## Make 100,000 calls of 50 customers, and count originals of others: ARGS="--calls N"
+	@$(PY) -m benchmarks.reveal strangers $(ARGS)
+
+bench-reveal: $(STAMP)  ## Measure what a reveal costs
+	@$(PY) -m benchmarks.reveal cost $(ARGS)
+
 service: $(STAMP)  ## Run a web service on a store that breaks, ten minutes, bare and guarded: ARGS="--seconds N"
 	@$(PY) -m benchmarks.faults.service $(ARGS)
 

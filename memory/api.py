@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from .privacy.engine.redaction import Redaction
     from .rules.capabilities import (
         ConfinesAnswers,
+        ConfinesReveals,
         EmbedsText,
         ForeseesActions,
         SeesAnswers,
@@ -223,6 +224,7 @@ __all__ = [
     "Check",
     "Checkable",
     "ConfinesAnswers",
+    "ConfinesReveals",
     "DataSubject",
     "Database",
     "Decisions",
@@ -335,7 +337,8 @@ _MODULES = {
         ".limits.policy": "Policy",
         ".privacy.engine.redaction": "Redaction",
         ".rules.capabilities": (
-            "ConfinesAnswers EmbedsText ForeseesActions SeesAnswers SelectsMethods WitnessesActions"
+            "ConfinesAnswers ConfinesReveals EmbedsText ForeseesActions SeesAnswers SelectsMethods "
+            "WitnessesActions"
         ),
         ".rules.held_writes": "Decisions KeyedRule",
         ".rules.memory_labels": "LabelsMemories MemoryLabels",

@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -19,6 +19,7 @@ from msgspec import structs
 from ..telemetry.delivery.drain import Drain
 from ..telemetry.delivery.registry import AttachedSink, RunTreeSink, SinkContext, TracingSink
 from ..telemetry.delivery.sink import Sink
+from ..telemetry.event.kinds import OperationClass
 from ..telemetry.event.parent_run import ParentRun
 from ..telemetry.event.subject import SubjectKeys
 from ..telemetry.event.trace import Tracing
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from .guard.steps.making import GuardParts, StepMaker
     from .journal.journal import Journal
     from .privacy.vault.vault import Vault
+    from .reveal.originals import OpenedOriginals
     from .rules.rule import Rule
     from .rules.rulebook import Rulebook
     from .rules.run_facts import RunKey
@@ -168,6 +170,7 @@ def compose(
     journal: Journal | None = None,
     vault: Vault | None = None,
     audit: AuditLog | None = None,
+    reveal: Collection[str] = (),
     bound: CallBound | None = None,
     tracing: Tracing | None = None,
     parent_run: Callable[[], ParentRun | None] = no_parent,
@@ -178,8 +181,9 @@ def compose(
     wall_ns: Callable[[], int] = time.time_ns,
 ) -> Parts:
     """Put the parts of a scope together."""
+    opened = _opened(vault, reveal)
     scoped, tracing, host_run = (
-        ScopedRedactor(redactor, vault, bound),
+        ScopedRedactor(redactor, vault, bound, opened),
         tracing or Tracing(),
         parent_run,
     )
@@ -223,7 +227,7 @@ def compose(
         faults=faults,
         replayer=Replayer(faults),
         redactions=Bulkhead(REDACTIONS, LONGEST_S, clock),
-        makers=_order(audit_gate, features, journal),
+        makers=_order(audit_gate, features, journal, _reveal(opened, reveal, accounting)),
         clock=clock,
         wall_ns=wall_ns,
     )
@@ -255,6 +259,7 @@ def _order(
     audit_gate: tuple[RequireAudit | None, AwaitAudit | None],
     features: Sequence[StepMaker],
     journal: Journal | None,
+    reveal: Sequence[StepMaker],
 ) -> tuple[StepMaker, ...]:
     """
     Return the makers of a guard's steps, in their order: the one place that has it.
@@ -264,6 +269,7 @@ def _order(
     require_audit, await_audit = audit_gate
     order: tuple[StepMaker, ...] = (
         _always(await_audit),
+        *reveal,
         _own("report"),
         _own("tenancy"),
         _always(require_audit),
@@ -276,6 +282,26 @@ def _order(
         _own("classify"),
     )
     return order
+
+
+def _opened(vault: Vault | None, reveal: Collection[str]) -> OpenedOriginals | None:
+    if not reveal:
+        return None
+    if vault is None:
+        raise ConfigurationError("MNEMOSCOPE_PII_REVEAL: set MNEMOSCOPE_VAULT, which it reads from")
+    from .reveal.originals import OpenedOriginals  # noqa: PLC0415 - only where it is wanted
+
+    return OpenedOriginals(vault)
+
+
+def _reveal(
+    opened: OpenedOriginals | None, classes: Collection[str], accounting: ModelAccounting
+) -> Sequence[StepMaker]:
+    if opened is None:
+        return ()
+    from .reveal.step import RevealSteps  # noqa: PLC0415 - only where it is wanted
+
+    return (RevealSteps(opened, frozenset(map(OperationClass, classes)), accounting),)
 
 
 def _count_lost(_parts: GuardParts) -> Sequence[Step]:
@@ -404,6 +430,7 @@ def build(
         journal=journal,
         vault=vault,
         audit=None if audit is None else audit.log,
+        reveal=settings.pii_reveal,
         bound=CallBound(settings.pii_most_characters, cuts=settings.pii_too_large == "cut"),
         tracing=_tracing((*sinks, *beyond)),
         parent_run=_parent_run((*sinks, *beyond)),

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
 
 from .context import EMPTY_SCOPE, Scope
 from .privacy.engine.redaction import UNLIMITED, CallBound, Extent, Redaction, within
 
 if TYPE_CHECKING:
+    from .privacy.engine.redaction import TextRedactor
     from .privacy.engine.redactor import Redactor
-    from .privacy.vault.vault import Vault
+    from .privacy.vault.vault import CustomerVault, Vault
+
+
+class CustomerTexts(Protocol):
+    """How the texts of one customer are redacted, where that is not as those of all are."""
+
+    def redactor(
+        self, inner: TextRedactor, scope: Scope, vault: CustomerVault | None, /
+    ) -> TextRedactor:
+        """Return *inner* as it redacts the texts of the customer of *scope*."""
+        ...
 
 
 class ScopedRedactor:
@@ -21,17 +34,23 @@ class ScopedRedactor:
         redactor: Finds and replaces personal data.
         vault: Keeps what pseudonyms stand for. None: nothing does.
         bound: The bound of the text in one call.
+        texts: How a customer's texts are redacted, where there is a vault. None: as all are.
 
     Attributes:
         redactor: As given, as is `bound`.
     """
 
     def __init__(
-        self, redactor: Redactor, vault: Vault | None = None, bound: CallBound | None = None
+        self,
+        redactor: Redactor,
+        vault: Vault | None = None,
+        bound: CallBound | None = None,
+        texts: CustomerTexts | None = None,
     ) -> None:
         self.redactor = redactor
         self.bound = bound or CallBound()
         self._vault = vault
+        self._texts = texts
 
     def begin(self, scope: Scope, extent: Extent = UNLIMITED) -> Redaction:
         """Return the redaction of what a call for *scope* carries; pseudonyms go to the vault."""
@@ -40,11 +59,18 @@ class ScopedRedactor:
             known = (*known, customer)  # as `Scope.identifiers`
         if customer is not None and self._vault is not None:
             vault = self._vault.for_customer(customer, tenant)
+            if self._texts is not None:
+                own = self._texts.redactor(self.redactor, scope, vault)
+                begun = self.redactor.begin(tenant=tenant, known=known, vault=vault, extent=extent)
+                return replace(begun, _redactor=own)
         return self.redactor.begin(tenant=tenant, known=known, vault=vault, extent=extent)
 
     def begin_labels(self, scope: Scope) -> Redaction:
         """Return the redaction of names that stand beside a call: nothing goes to the vault."""
-        return self.redactor.begin(tenant=scope.tenant, known=scope.identifiers)
+        begun = self.redactor.begin(tenant=scope.tenant, known=scope.identifiers)
+        if self._texts is None:
+            return begun
+        return replace(begun, _redactor=self._texts.redactor(self.redactor, scope, None))
 
     def name(self, given: str) -> str:
         """Return a name that a user gave a store, redacted for sinks if it is more than letters."""

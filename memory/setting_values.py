@@ -36,6 +36,7 @@ class SettingValues(TypedDict, total=False):
     pii_most_characters: int
     pii_too_large: Literal["refuse", "cut"]
     vault: str | PathLike[str] | None
+    pii_reveal: Iterable[Literal["recall", "resume"]] | str
     deadline_recall_s: float
     deadline_remember_s: float
     deadline_forget_s: float

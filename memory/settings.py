@@ -114,6 +114,10 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         vault: File for the originals of pseudonyms, encrypted for each customer, so that
             `Mnemoscope.reveal` can restore them. Its secrets are the pseudonym key and the previous
             ones. None: no originals are stored.
+        pii_reveal: ``recall``, ``resume`` or both: what a guarded recall answers, or the state that
+            a run resumes from, has the originals of its pseudonyms for the agent of the customer
+            and tenant that the context names, and for nobody else. It takes a vault. None of both:
+            the pseudonyms stay.
         deadline_recall_s: Seconds a recall may take; 0: no deadline.
         deadline_remember_s: Seconds a write may take; 0: no deadline.
         deadline_forget_s: Seconds a deletion may take; 0: no deadline.
@@ -173,6 +177,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pii_most_characters: Annotated[int, Meta(ge=4_096)] = 2_000_000
     pii_too_large: Literal["refuse", "cut"] = "refuse"
     vault: Path | None = None
+    pii_reveal: tuple[Literal["recall", "resume"], ...] = ()
     deadline_recall_s: Seconds = 2.0
     deadline_remember_s: Seconds = 10.0
     deadline_forget_s: Seconds = 30.0
@@ -378,6 +383,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "content_sinks": _names,
     "features": _names,
     "pii_operators": _pairs,
+    "pii_reveal": _names,
     "prometheus_address": _address,
     "disabled": _flag,
 }

@@ -353,6 +353,11 @@ class Slot(Generic[T]):
         setattr(call, self.name, value)
 
 
+EACH_ITEM: Slot[tuple[Callable[[Call, Any], Any], Callable[[Call, Any], Awaitable[Any]]] | None] = (
+    Slot("mnemoscope.guard.each_item", None)
+)
+"""What the caller gets of each item of an iterator: how that is made, and how it is awaited."""
+
 Marks: TypeAlias = tuple[
     contextvars.Token[Context] | None,
     contextvars.Token["Call | None"],

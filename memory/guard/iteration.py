@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from ..limits.workers import Expired
-from .call import Call
+from .call import EACH_ITEM, Call
 from .guard import Guard
 from .operation import Arguments, Operation
 
@@ -43,6 +43,8 @@ def iterate(
             items = iter(_timed(call, clock, lambda: invoke(call.arguments)))
             while (item := _timed(call, clock, lambda: next(items, _END))) is not _END:
                 taken += 1
+                if (make := EACH_ITEM.of(call)) is not None:
+                    item = make[0](call, item)
                 left = clock()
                 yield item
                 _skip(call, clock() - left)
@@ -82,6 +84,8 @@ async def aiterate(
             items = _step(call, lambda: invoke(call.arguments))
             while (item := await _astep(call, items)) is not _END:
                 taken += 1
+                if (make := EACH_ITEM.of(call)) is not None:
+                    item = await make[1](call, item)
                 left = clock()
                 yield item
                 _skip(call, clock() - left)

@@ -76,6 +76,19 @@ class ConfinesAnswers(Protocol):
         ...
 
 
+@runtime_checkable
+class ConfinesReveals(Protocol):
+    """A choice of the answers whose pseudonyms may become originals."""
+
+    def may_reveal(self, store: str, /) -> bool:
+        """Return whether the code that runs now may be shown the originals in a store's answer."""
+        ...
+
+    def withheld(self, count: int, /) -> Mapping[str, Fact]:
+        """Return the facts of an answer of which *count* originals may not be shown."""
+        ...
+
+
 class Seat(NamedTuple):
     """
     A rule and its capabilities, looked up once.
@@ -88,6 +101,7 @@ class Seat(NamedTuple):
         seen: See `SeesAnswers`.
         embed: See `EmbedsText`.
         confines: Itself, if it is one of `ConfinesAnswers`.
+        reveals: Itself, if it is one of `ConfinesReveals`.
     """
 
     rule: Rule
@@ -97,6 +111,7 @@ class Seat(NamedTuple):
     seen: Callable[[Action], Mapping[str, Fact]] | None
     embed: Callable[[str], Iterable[float]] | None
     confines: ConfinesAnswers | None
+    reveals: ConfinesReveals | None
 
     @classmethod
     def of(cls, rule: Rule) -> Seat:
@@ -109,6 +124,7 @@ class Seat(NamedTuple):
             rule.seen if isinstance(rule, SeesAnswers) and rule.needs_answers() else None,
             rule.embed if isinstance(rule, EmbedsText) else None,
             rule if isinstance(rule, ConfinesAnswers) else None,
+            rule if isinstance(rule, ConfinesReveals) else None,
         )
 
 

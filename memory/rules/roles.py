@@ -31,7 +31,7 @@ from ...telemetry.text import is_a
 from ..context import Scope, current
 from ..errors import ConfigurationError
 from ..limits.sliding_window import SlidingSum
-from .capabilities import ConfinesAnswers, SeesAnswers, WitnessesActions
+from .capabilities import ConfinesAnswers, ConfinesReveals, SeesAnswers, WitnessesActions
 from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict
 
 LONGEST_GRANT_S: Final = 3_600
@@ -44,6 +44,9 @@ _MINUTE_S = 60.0
 _MOST_AGENTS = _MOST_PLACES = 4_096
 _KEY_BYTES = 32
 _DEPTH = 12
+_ANSWERED = ("left_out", "withheld")
+"""Reasons that are found in an answer."""
+
 _BOUND_TO = ("agent", "tenant", "purpose", "run")
 _granted: ContextVar[str | None] = ContextVar("mnemoscope_grant", default=None)
 
@@ -58,6 +61,8 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         forget: Places that it may delete from.
         resume: Checkpointers that it may resume from: ``langgraph.checkpoint``.
         checkpoint: Checkpointers that it may save to.
+        reveal: Purposes for which it may be shown what pseudonyms stand for, where
+            ``MNEMOSCOPE_PII_REVEAL`` has answers show that.
         per_minute: Operations in a minute. None: as many as it likes.
         bytes_per_minute: Bytes of answers in a minute. None: as many as it likes; where no role has
             a limit, they are not counted.
@@ -68,6 +73,7 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     forget: tuple[str, ...] = ()
     resume: tuple[str, ...] = ("*",)
     checkpoint: tuple[str, ...] = ("*",)
+    reveal: tuple[str, ...] = ("*",)
     per_minute: int | None = None
     bytes_per_minute: int | None = None
 
@@ -89,7 +95,7 @@ class _Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     issued_s: float
 
 
-class Roles(WitnessesActions, SeesAnswers, ConfinesAnswers):
+class Roles(WitnessesActions, SeesAnswers, ConfinesAnswers, ConfinesReveals):
     """
     Refuses what the role of the agent does not allow. It is a rule: ``configure(rules=[roles])``.
 
@@ -198,10 +204,23 @@ class Roles(WitnessesActions, SeesAnswers, ConfinesAnswers):
 
     def allows(self, store: str, collection: str) -> bool:
         """Return whether the agent may be shown what stands in a collection."""
+        name = self._role_of(current())
+        return name is not None and self._may(name, OperationClass.RECALL, store, collection)
+
+    def may_reveal(self, _store: str) -> bool:
+        """Return whether the agent may be shown, for its purpose, what pseudonyms stand for."""
         scope = current()
+        name = self._role_of(scope)
+        return name is not None and self._roles[name].may("reveal", scope.purpose or "")
+
+    def withheld(self, count: int) -> Mapping[str, Fact]:
+        """Return the facts of an answer of which *count* originals may not be shown."""
+        return {"roles.withheld": count}
+
+    def _role_of(self, scope: Scope) -> str | None:
+        """Return the role of the running code. None: it has none."""
         name, problem = (scope.agent or "", None) if self._key is None else self._granted(scope)
-        is_known = problem is None and name in self._roles
-        return is_known and self._may(name, OperationClass.RECALL, store, collection)
+        return name if problem is None and name in self._roles else None
 
     def left_out(self, count: int) -> Mapping[str, Fact]:
         """Return the facts of an answer of which *count* memories may not be shown."""
@@ -221,7 +240,8 @@ class Roles(WitnessesActions, SeesAnswers, ConfinesAnswers):
     def decide(self, facts: Facts) -> Verdict:
         """Refuse what the role does not allow, and whoever has none."""
         known = facts.known
-        reason = "left_out" if known.get("roles.left_out") else known.get("roles.problem")
+        after = (each for each in _ANSWERED if known.get(f"roles.{each}"))
+        reason = next(after, known.get("roles.problem"))
         if reason is None:
             role = self._roles.get(str(known.get("roles.role")))
             # Verdicts of before count each call as one operation.

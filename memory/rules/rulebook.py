@@ -96,6 +96,7 @@ class Rulebook:
         runs: The facts of the runs under way.
         keepers: The rules that keep books of runs.
         confiners: The rules that judge what may be in an answer, each with that capability.
+        revealers: The rules that judge whether originals may be in it, likewise.
         held: The writes that rules hold.
         labels: Labels of memories, where a rule makes some.
         clock: As given.
@@ -145,6 +146,8 @@ class Rulebook:
         self.keepers = tuple(each for each in self.rules if isinstance(each, KeepsBooks))
         confiners = ((each.rule, each.confines) for each in seats)
         self.confiners = tuple((rule, each) for rule, each in confiners if each is not None)
+        revealers = ((each.rule, each.reveals) for each in seats)
+        self.revealers = tuple((rule, each) for rule, each in revealers if each is not None)
         self._foresees = any(each.foresee is not None for each in seats)
         self._keepers_seats = tuple(each for each in seats if each.rule in self.keepers)
         for each in self.keepers:

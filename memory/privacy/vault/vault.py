@@ -12,7 +12,7 @@ import atexit
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -24,7 +24,7 @@ from ....telemetry.process.fork import reset_after_fork
 from ...errors import UncertainErasureError
 from .vault_file import Forgotten, Rotation, VaultFile, told_as_ours
 from .vault_keys import VaultCustomer, VaultSecrets
-from .vault_tables import VaultEntry
+from .vault_tables import FoundOriginals, VaultEntry
 
 MAX_QUEUED = 10_000
 """Maximum number of queued entries; more are counted as lost."""
@@ -65,12 +65,33 @@ class CustomerVault:
         self._customer = customer
         self._owner: tuple[str, str] | None = None
 
-    def store(self, pseudonym: str, original: str, entity: str) -> None:
-        """Store that *pseudonym* stands for *original*. Never waits and never fails."""
+    def store(
+        self,
+        pseudonym: str,
+        original: str,
+        entity: str,
+        text: str = "",
+        spellings: tuple[str, ...] = (),
+    ) -> None:
+        """
+        Store that *pseudonym* stands for *original*. Never waits and never fails.
+
+        Args:
+            pseudonym: The pseudonym.
+            original: What it stands for.
+            entity: What that is.
+            text: The redacted text that it stands in. Empty: that is not kept.
+            spellings: What was replaced at each of its places there, in order.
+        """
         try:
             subject, person = self._hashes()
             entry = VaultEntry(
-                subject=subject, person=person, pseudonym=pseudonym, original=original
+                subject=subject,
+                person=person,
+                pseudonym=pseudonym,
+                original=original,
+                text=text,
+                spellings=spellings,
             )
             if entity in NEVER_STORED:
                 self._vault.skip(entry)
@@ -83,6 +104,14 @@ class CustomerVault:
         """Return whether all of *pseudonyms* were stored recently, or never are."""
         subject, _person = self._hashes()
         return all(self._vault.was_stored(subject, each) for each in pseudonyms)
+
+    def note(self, text: str) -> None:
+        """Note that all of a *text* as it was given is stored."""
+        self._vault.note_recent(self._hashes()[0], _text_key(text))
+
+    def holds_text(self, text: str) -> bool:
+        """Return whether all of a *text* as it was given was stored recently."""
+        return self._vault.was_stored(self._hashes()[0], _text_key(text))
 
     def _hashes(self) -> tuple[str, str]:
         if self._owner is None:
@@ -134,6 +163,7 @@ class Vault:
         self._lookup = configured.current.lookup
         self._faults = faults
         self._clock = clock
+        self._on_erasure: list[Callable[[frozenset[str]], None]] = []
         self.forked()
         reset_after_fork(self)
         _living.add(self)
@@ -145,6 +175,7 @@ class Vault:
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._recent: dict[tuple[str, str], float] = {}
+        self._held: dict[tuple[str, str], int] = {}
 
     def for_customer(self, customer: str, tenant: str | None) -> CustomerVault:
         """Return the part of the vault of *customer*."""
@@ -161,7 +192,7 @@ class Vault:
 
     def store(self, entry: VaultEntry) -> None:
         """Queue *entry*. Never waits and never fails: a lost one is counted."""
-        if self.was_stored(entry.subject, entry.pseudonym):
+        if self.was_stored(entry.subject, entry.pseudonym) and self._is_as_held(entry):
             return
         if self._queue.qsize() >= MAX_QUEUED or len(entry.original) > MAX_ORIGINAL_CHARS:
             self._faults.count(_FAULT)
@@ -172,9 +203,28 @@ class Vault:
 
     def skip(self, entry: VaultEntry) -> None:
         """Do not store *entry* in the next minute."""
+        self.note_recent(entry.subject, entry.pseudonym)
+
+    def note_recent(self, subject: str, name: str) -> None:
+        """Have `was_stored` say of a pseudonym, or of a text, in the next minute that it was."""
         if len(self._recent) >= _MAX_RECENT:
             self._recent.clear()
-        self._recent[entry.subject, entry.pseudonym] = self._clock() + _SKIP_S
+            self._held.clear()
+        self._recent[subject, name] = self._clock() + _SKIP_S
+
+    def on_erasure(self, forget: Callable[[frozenset[str]], None]) -> None:
+        """Have *forget* called with the customers' hashes whenever some of them were erased."""
+        self._on_erasure.append(forget)
+
+    def _is_as_held(self, entry: VaultEntry) -> bool:
+        """Return whether the vault is known to have all that *entry* says."""
+        held = self._held.get((entry.subject, entry.pseudonym))
+        is_alone = entry.text == entry.pseudonym
+        return not is_alone and all(hash(each) == held for each in entry.spellings)
+
+    def _note_held(self, entry: VaultEntry, held: str | None) -> None:
+        # A hash of this process alone, so that no original stays in memory for it.
+        self._held[entry.subject, entry.pseudonym] = hash(held)
 
     def count_lost(self, exc: Exception) -> None:
         """Count an original that could not be stored because of *exc*."""
@@ -187,11 +237,22 @@ class Vault:
         Raises:
             OSError, sqlite3.Error: The file cannot be read.
         """
-        found = self.file.originals(customer, pseudonyms)
+        return self.find(customer, pseudonyms).originals
+
+    def find(
+        self, customer: VaultCustomer, pseudonyms: Sequence[str], texts: Sequence[str] = ()
+    ) -> FoundOriginals:
+        """
+        Return the originals of *customer*'s *pseudonyms*, and how redacted *texts* spelled them.
+
+        Raises:
+            OSError, sqlite3.Error: The file cannot be read.
+        """
+        found = self.file.originals(customer, pseudonyms, texts)
         for site, number in (("vault.damaged", found.damaged), ("vault.locked", found.locked)):
             for _each in range(number):
                 self._faults.count(site)
-        return found.originals
+        return found
 
     def forget(self, customer: VaultCustomer, *, all_tenants: bool = False) -> int:
         """
@@ -206,8 +267,9 @@ class Vault:
         if not self.flush(10.0):
             raise TimeoutError("the vault has not written its queue within 10 s; try again later")
         forgotten = self.file.forget(customer, all_tenants=all_tenants)
-        for key in [each for each in list(self._recent) if each[0] in forgotten.subjects]:
-            self._recent.pop(key, None)
+        self._drop_recent(forgotten.subjects)
+        for each in self._on_erasure:
+            each(forgotten.subjects)
         _check_certainty(forgotten)
         return forgotten.erased
 
@@ -282,7 +344,7 @@ class Vault:
             if entries:
                 if not self.file.path.exists():  # another is made, and this one is told of
                     self._faults.count("vault.missing")
-                self._note_lost(self.file.store(entries))
+                self._note_lost(self.file.store(entries, self._note_held))
         except BaseException as exc:  # noqa: BLE001 - the thread must go on
             self._note_lost(entries)
             self._faults.note("vault.write", exc)
@@ -291,9 +353,20 @@ class Vault:
                 mark.reached.set()
 
     def _note_lost(self, entries: Iterable[VaultEntry]) -> None:
-        for lost in entries:
-            self._recent.pop((lost.subject, lost.pseudonym), None)  # the next one is stored
+        lost = list(entries)
+        self._drop_recent({each.subject for each in lost})  # the next one is stored
+        for _each in lost:
             self._faults.count(_FAULT)
+
+    def _drop_recent(self, subjects: Collection[str]) -> None:
+        """Forget what was stored lately of customers, given as hashes."""
+        for known in (self._recent, self._held):
+            for key in [each for each in list(known) if each[0] in subjects]:
+                known.pop(key, None)
+
+
+def _text_key(text: str) -> str:
+    return str(hash(text))
 
 
 def _check_certainty(forgotten: Forgotten) -> None:

@@ -17,7 +17,7 @@ rollback mode with ``secure_delete``: erased data stays in no page, write-ahead 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -127,9 +127,18 @@ class VaultFile:
         with self._writing():
             return
 
-    def store(self, entries: Iterable[VaultEntry]) -> list[VaultEntry]:
+    def store(
+        self,
+        entries: Iterable[VaultEntry],
+        note: Callable[[VaultEntry, str | None], None] | None = None,
+    ) -> list[VaultEntry]:
         """
         Add *entries*, durably. Existing ones stay unchanged.
+
+        Args:
+            entries: The entries.
+            note: Called with each that is added, and the original that its pseudonym has. None: its
+                row does not open.
 
         Returns:
             Those whose customer's key does not open. The others are added.
@@ -149,12 +158,18 @@ class VaultFile:
                     lost += of_one
                     continue
                 for each in of_one:
-                    tables.add(key, each)
+                    held = tables.add(key, each)
+                    if note is not None:
+                        note(each, held)
         return lost
 
-    def originals(self, customer: VaultCustomer, pseudonyms: Sequence[str]) -> FoundOriginals:
+    def originals(
+        self, customer: VaultCustomer, pseudonyms: Sequence[str], texts: Sequence[str] = ()
+    ) -> FoundOriginals:
         """
         Return the originals of those *pseudonyms* that belong to *customer*, as far as they open.
+
+        Where they stand in redacted *texts* that were spelled otherwise, their spellings as well.
 
         Raises:
             OSError, sqlite3.Error: The file cannot be read.
@@ -162,7 +177,7 @@ class VaultFile:
         if not self.path.exists():
             return FoundOriginals()
         with self._reading() as tables:
-            return tables.find(customer, pseudonyms)
+            return tables.find(customer, pseudonyms, texts)
 
     def forget(self, customer: VaultCustomer, *, all_tenants: bool = False) -> Forgotten:
         """

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hmac
+import json
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ....telemetry.event.sink_pseudonyms import PSEUDONYM
 from ...errors import ScopeError
 from .sealing import KEY_BYTES, opened, seal
 from .vault_keys import VaultCustomer, VaultSecrets
+
+_AT = "@"
+_PLACE_BYTES = 16
 
 UNKNOWN = ""
 """The id of a secret that version 1 wrote with, and did not note."""
@@ -26,12 +32,16 @@ class VaultEntry:
         person: Hash of the customer alone.
         pseudonym: As in redacted texts, ``<PERSON_3f9a…>``.
         original: The replaced text.
+        text: The redacted text that it was replaced in. Empty: that is not kept.
+        spellings: What was replaced at each place of the pseudonym in that text, in order.
     """
 
     subject: str = field(repr=False)
     person: str = field(repr=False)
     pseudonym: str
     original: str = field(repr=False)
+    text: str = field(default="", repr=False)
+    spellings: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +53,15 @@ class FoundOriginals:
         originals: By pseudonym.
         damaged: How many have a row, or their customer a key, that is not as it was written.
         locked: How many are under a secret that is not configured.
+        spellings: By pseudonym and redacted text, where that was not spelled as the original.
     """
 
     originals: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     damaged: int = 0
     locked: int = 0
+    spellings: dict[tuple[str, str], list[str]] = field(
+        default_factory=dict[tuple[str, str], list[str]], repr=False
+    )
 
 
 class _Key(NamedTuple):
@@ -87,16 +101,40 @@ class VaultTables:
         )
         return found[1]
 
-    def add(self, key: bytes, entry: VaultEntry) -> None:
-        """Add *entry*, unless the pseudonym has a row already."""
-        plain = entry.original.encode("utf-8", "surrogatepass")
-        sealed = seal(key, plain, "entry", entry.subject, entry.pseudonym)
-        values = (entry.subject, entry.pseudonym, sealed)
-        self._execute("INSERT OR IGNORE INTO vault_entry VALUES (?, ?, ?)", values)
+    def add(self, key: bytes, entry: VaultEntry) -> str | None:
+        """
+        Add *entry*, unless the pseudonym has a row already, and a text's own spellings.
 
-    def find(self, customer: VaultCustomer, pseudonyms: Sequence[str]) -> FoundOriginals:
-        """Return what *pseudonyms* of *customer* stand for."""
+        Returns:
+            The original that the pseudonym has. None: its row does not open.
+        """
+        subject, pseudonym = entry.subject, entry.pseudonym
+        held: str | None = entry.original
+        if not self._insert(key, subject, pseudonym, entry.original):
+            ((_, sealed),) = self._entries(subject, [pseudonym])
+            plain = opened(key, sealed, "entry", subject, pseudonym)
+            held = plain.decode("utf-8", "surrogatepass") if plain is not None else None
+        is_alone = (
+            entry.text == pseudonym
+        )  # it may be spelled otherwise elsewhere: the first counts
+        if entry.spellings and (is_alone or any(each != held for each in entry.spellings)):
+            place = _place(key, pseudonym, entry.text)
+            self._insert(key, subject, place, json.dumps(entry.spellings))
+        return held
+
+    def _insert(self, key: bytes, subject: str, name: str, original: str) -> bool:
+        """Add a row, and return whether there was none of that name."""
+        sealed = seal(key, original.encode("utf-8", "surrogatepass"), "entry", subject, name)
+        values = (subject, name, sealed)
+        added = self._execute("INSERT OR IGNORE INTO vault_entry VALUES (?, ?, ?)", values)
+        return added.rowcount > 0
+
+    def find(
+        self, customer: VaultCustomer, pseudonyms: Sequence[str], texts: Sequence[str] = ()
+    ) -> FoundOriginals:
+        """Return what *pseudonyms* of *customer* stand for, and how *texts* spelled that."""
         originals: dict[str, str] = {}
+        spellings: dict[tuple[str, str], list[str]] = {}
         damaged: set[str] = set()
         locked: set[str] = set()
         subjects = map(customer.subject, self._lookups().values())
@@ -109,9 +147,24 @@ class VaultTables:
                     originals[pseudonym] = text.decode("utf-8", "surrogatepass")
                 else:
                     closed.add(pseudonym)
+            if found is not None and texts:
+                spellings |= self._spellings(row.subject, found[1], texts)
         return FoundOriginals(
-            originals, len(damaged - originals.keys()), len(locked - originals.keys())
+            originals, len(damaged - originals.keys()), len(locked - originals.keys()), spellings
         )
+
+    def _spellings(
+        self, subject: str, key: bytes, texts: Sequence[str]
+    ) -> dict[tuple[str, str], list[str]]:
+        """Return how *texts* spelled what their pseudonyms stand for, where a row says so."""
+        places = {
+            _place(key, pseudonym, text): (pseudonym, text)
+            for text in texts
+            for pseudonym in dict.fromkeys(PSEUDONYM.findall(text))
+        }
+        rows = self._entries(subject, [*places])
+        plain = ((name, opened(key, sealed, "entry", subject, name)) for name, sealed in rows)
+        return {places[name]: json.loads(text) for name, text in plain if text is not None}
 
     def _entries(self, subject: str, pseudonyms: Sequence[str]) -> Iterable[tuple[str, Any]]:
         query = "SELECT pseudonym, sealed FROM vault_entry WHERE subject = ? AND pseudonym = ?"
@@ -152,6 +205,8 @@ class VaultTables:
         """Erase a customer, and return the number of their pseudonyms."""
         whose = "subject = CAST(? AS TEXT)"
         self._execute(f"DELETE FROM vault_key WHERE {whose}", (subject,))  # noqa: S608 - a literal
+        spelled = f"{whose} AND instr(pseudonym, '{_AT}')"
+        self._execute(f"DELETE FROM vault_entry WHERE {spelled}", (subject,))  # noqa: S608
         return self._execute(f"DELETE FROM vault_entry WHERE {whose}", (subject,)).rowcount  # noqa: S608
 
     def out_of_sight(self) -> dict[str, int]:
@@ -270,6 +325,12 @@ class VaultTables:
     def _note_lookup(self, key_id: str, lookup: bytes) -> None:
         sealed = seal(self._secrets.current.wrapping, lookup, "lookup", key_id)
         self._execute("INSERT OR IGNORE INTO vault_secret VALUES (?, ?)", (key_id, sealed))
+
+
+def _place(key: bytes, pseudonym: str, text: str) -> str:
+    """Return the name of the row with a text's own spellings of what *pseudonym* stands for."""
+    digest = hmac.digest(key, text.encode("utf-8", "surrogatepass"), "sha256")
+    return f"{pseudonym}{_AT}{digest[:_PLACE_BYTES].hex()}"
 
 
 def _marks(values: Iterable[object]) -> str:

@@ -178,9 +178,9 @@ def test_what_waits_is_forgotten_too(host, monkeypatch):
     file = host.parts.vault.file
     store = file.store
 
-    def slowly(entries):
+    def slowly(*given):
         time.sleep(0.2)  # a disk
-        return store(entries)
+        return store(*given)
 
     monkeypatch.setattr(file, "store", slowly)
     stored = host.write()

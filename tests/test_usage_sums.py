@@ -22,11 +22,12 @@ from mnemoscope.adapters.mem0.model_usage import _hear_embeddings
 from mnemoscope.adapters.mem0.provider_answer import CURRENT, ProviderAnswer
 from mnemoscope.audit.bundle.summary import ModelUse
 from mnemoscope.audit.queries.spending import Spent
-from mnemoscope.memory.budgets.budget import Budget
+from mnemoscope.memory import Budget
+from mnemoscope.memory.api import KeyedHashes, RunFacts, Usage
 from mnemoscope.memory.budgets.budgets import _BudgetSpend
 from mnemoscope.memory.rules.earlier_facts import earlier
-from mnemoscope.memory.rules.run_facts import Earlier, KeyedHashes, RunFacts
-from mnemoscope.telemetry.event.usage import TOKENS, Usage
+from mnemoscope.memory.rules.run_facts import Earlier
+from mnemoscope.telemetry.event.usage import TOKENS
 from mnemoscope.telemetry.langsmith import runs as langsmith_runs
 from mnemoscope.telemetry.otlp.conventions import openinference, semconv
 from mnemoscope.telemetry.pricing.prices import Price, Prices

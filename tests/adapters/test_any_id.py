@@ -6,7 +6,8 @@ import pytest
 from langgraph.store.base import PutOp
 
 from mnemoscope.adapters.langgraph.store.subject_data import StoreSubjectData
-from mnemoscope.memory.subject_data.records import DataSubject, UncertainOwnerError
+from mnemoscope.memory.api import DataSubject
+from mnemoscope.memory.subject_data.records import UncertainOwnerError
 from mnemoscope.memory.subject_data.runner import SubjectDataRunner
 from tests.kit.customer_records import (
     IDS,

@@ -31,11 +31,10 @@ from mem0 import Memory
 from pydantic import ValidationError
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
-from mnemoscope.memory import context
+from mnemoscope.memory import BreakerPolicy, context
+from mnemoscope.memory.api import Status
 from mnemoscope.memory.limits.breaker import BreakerState
-from mnemoscope.memory.limits.policy import BreakerPolicy
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.event import Status
 from tests.kit.adapter_cases import Memories
 from tests.kit.bench import patient_policy
 from tests.kit.patience import GIVE_UP_S

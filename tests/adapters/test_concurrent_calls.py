@@ -12,8 +12,9 @@ from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.langgraph.store import adapter as langgraph
 from mnemoscope.adapters.qdrant import adapter as qdrant
-from mnemoscope.memory.limits.policy import CLASSES, Policy
-from mnemoscope.telemetry.event.event import Status
+from mnemoscope.memory import Policy
+from mnemoscope.memory.api import Status
+from mnemoscope.memory.limits.policy import CLASSES
 from tests.kit.bench import wrapping
 from tests.kit.patience import GIVE_UP_S
 

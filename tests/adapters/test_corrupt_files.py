@@ -17,8 +17,8 @@ from langgraph.store.sqlite import SqliteStore
 from mem0 import AsyncMemory, Memory
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
-from mnemoscope.memory.testing.capture import scope_for_tests
-from mnemoscope.telemetry.event.event import Status
+from mnemoscope.memory.api import Status
+from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.adapter_cases import Memories
 from tests.kit.patience import GIVE_UP_S
 

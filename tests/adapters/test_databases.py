@@ -25,8 +25,8 @@ from mnemoscope.adapters.langgraph.store import adapter as store
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.toolkit import databases
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.database import Database
-from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory import ConfigurationError
+from mnemoscope.memory.api import Database
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from mnemoscope.adapters.mem0.hosted_methods import HOSTED_METHODS
 from mnemoscope.adapters.mem0.methods import METHODS as MEMORY
 from mnemoscope.adapters.qdrant.methods import METHODS, table
 from mnemoscope.memory import vault_door as vault
+from mnemoscope.memory.api import Deletes, OperationClass
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
-from mnemoscope.telemetry.event.event import Deletes, OperationClass
 from mnemoscope.telemetry.event.subject import SubjectKeys
 
 TABLES = {

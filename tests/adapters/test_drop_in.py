@@ -23,10 +23,8 @@ from mnemoscope.adapters.langgraph.store import adapter as store
 from mnemoscope.adapters.mem0 import adapter as mem0
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.context import context
-from mnemoscope.memory.errors import DeadlineExceededError, ScopeError
-from mnemoscope.memory.limits.policy import Policy
-from mnemoscope.telemetry.event.event import OperationClass, Status
+from mnemoscope.memory import DeadlineExceededError, Policy, ScopeError, context
+from mnemoscope.memory.api import OperationClass, Status
 from tests.kit.bench import wrapping
 from tests.kit.patience import GIVE_UP_S
 

@@ -20,14 +20,11 @@ from qdrant_client import models
 from mnemoscope.adapters.customer_requests.erase import erase
 from mnemoscope.adapters.customer_requests.requested_person import person_in_scope, unknown_person
 from mnemoscope.adapters.toolkit.sync_async import loop_of
-from mnemoscope.audit import UnknownSubjectError
-from mnemoscope.audit.database.errors import AuditError
+from mnemoscope.audit import AuditError, UnknownSubjectError
 from mnemoscope.audit.erasure import residue_scan
 from mnemoscope.audit.store.customers import Customers
 from mnemoscope.audit.store.person_lookup import CustomerQuery
-from mnemoscope.memory.context import context
-from mnemoscope.memory.scope import Mnemoscope
-from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory import Mnemoscope, context, load_settings
 from mnemoscope.memory.subject_data.customer_data import ScopedCustomerData
 from mnemoscope.memory.subject_data.records import NotErasedError
 from tests.kit.customer_records import (

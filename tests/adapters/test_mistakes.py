@@ -34,9 +34,8 @@ from qdrant_client import AsyncQdrantClient, QdrantClient, models
 from mnemoscope.adapters.langgraph.failures import SAVER_MISTAKES, STORE_MISTAKES
 from mnemoscope.adapters.mem0.failures import HOSTED_MISTAKES, MISTAKES
 from mnemoscope.adapters.qdrant.failures import MISTAKES as QDRANT_MISTAKES
-from mnemoscope.memory.api import CallerMistake
-from mnemoscope.memory.testing.capture import scope_for_tests
-from mnemoscope.telemetry.event.event import Status
+from mnemoscope.memory.api import CallerMistake, Status
+from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.adapter_cases import Memories, hosted_account
 from tests.kit.patience import GIVE_UP_S
 

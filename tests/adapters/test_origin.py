@@ -9,9 +9,8 @@ import pytest
 from mem0 import AsyncMemoryClient
 
 from mnemoscope.memory import Origin, RefusedError, Trust, context
-from mnemoscope.memory.rules.memory_labels import MemoryLabels
+from mnemoscope.memory.api import MemoryLabels, OperationClass
 from mnemoscope.memory.testing.adapter_trial import trial
-from mnemoscope.telemetry.event.event import OperationClass
 from tests.kit.adapter_cases import CASES, hosted_account
 
 WORD = "saffron"

@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from qdrant_client import QdrantClient, models
 
 from mnemoscope.memory import ConfigurationError, ScopeError, context
-from mnemoscope.memory.subject_data.records import DataSubject
+from mnemoscope.memory.api import DataSubject
 from mnemoscope.memory.testing import scope_for_tests
 
 POINT = models.PointStruct(id=1, vector=[1.0, 0.0], payload={"text": "Breakfast is at 8."})

@@ -10,8 +10,8 @@ from mem0 import AsyncMemoryClient
 from qdrant_client import QdrantClient, models
 
 from mnemoscope.memory import Mnemoscope, RefusedError, Role, Roles, context, load_settings
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.memory.testing.adapter_trial import trial
-from mnemoscope.telemetry.event.event import OperationClass, Status
 from tests.kit.adapter_cases import CASES, COLLECTION, hosted_account
 
 CLASSES = [each for each in OperationClass if each is not OperationClass.MODEL]

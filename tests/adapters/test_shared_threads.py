@@ -14,9 +14,7 @@ from mnemoscope.adapters.customer_requests.export import export_from_scope, new_
 from mnemoscope.adapters.customer_requests.requested_person import person_in_scope
 from mnemoscope.adapters.toolkit.sync_async import loop_of
 from mnemoscope.audit.store.person_lookup import CustomerQuery
-from mnemoscope.memory.context import context
-from mnemoscope.memory.scope import Mnemoscope
-from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory import Mnemoscope, context, load_settings
 from tests.kit.customer_records import run_for
 from tests.kit.every_store import async_sqlite_saver, memory_saver, postgres_saver, sqlite_saver
 from tests.kit.patience import GIVE_UP_S

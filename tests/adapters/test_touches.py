@@ -17,8 +17,8 @@ from mnemoscope.adapters.mem0.journal import writes as memory_writes
 from mnemoscope.adapters.mem0.methods import METHODS as MEMORY_METHODS
 from mnemoscope.adapters.qdrant.journal import writes as point_writes
 from mnemoscope.adapters.qdrant.methods import METHODS as QDRANT_METHODS
-from mnemoscope.memory.journal.touches import UNTOLD, Touches
-from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.memory.api import OperationClass, Touches
+from mnemoscope.memory.journal.touches import UNTOLD
 from tests.kit.adapter_cases import CASES
 
 ITEMS = item_writes(object(), store.METHODS)

@@ -26,18 +26,26 @@ from mnemoscope.adapters.customer_requests.requested_person import person_in_sco
 from mnemoscope.audit import (
     AmbiguousSubjectError,
     AuditError,
+    AuditLog,
     OtherSpellings,
     UnknownSubjectError,
 )
 from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER, Notice
-from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.store.person_lookup import CustomerQuery
 from mnemoscope.memory import Mnemoscope, load_settings
-from mnemoscope.memory.subject_data.records import Erased, Page, SubjectRecord
-from mnemoscope.telemetry.event.event import Event, OperationClass, Redacted, Status
+from mnemoscope.memory.api import (
+    Erased,
+    Event,
+    OperationClass,
+    Page,
+    Redacted,
+    Status,
+    Subject,
+    SubjectRecord,
+    TraceRef,
+)
 from mnemoscope.telemetry.event.spelling import folded
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.event.trace import TraceRef
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 SECRET = bytes(range(32))
 KEYS = SubjectKeys(SECRET)

@@ -20,7 +20,7 @@ from mem0 import AsyncMemoryClient
 from pydantic import BaseModel
 
 from mnemoscope.adapters.mem0 import subject_data as hosted
-from mnemoscope.memory.subject_data.records import DataSubject
+from mnemoscope.memory.api import DataSubject
 from mnemoscope.memory.testing import breaking
 from mnemoscope.memory.testing.adapter_trial import trial
 from mnemoscope.memory.testing.two_customers import records_of

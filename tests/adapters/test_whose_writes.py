@@ -15,10 +15,9 @@ from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
 from qdrant_client import QdrantClient, models
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.queries.memory_model import remembered_at
-from mnemoscope.memory import Mnemoscope, context
-from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory import Mnemoscope, context, load_settings
 from tests.kit.patience import GIVE_UP_S
 
 ADA, BOB, EVE = "ada@example.com", "ticket-bob-7712", "eve@example.com"

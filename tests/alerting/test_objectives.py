@@ -10,8 +10,8 @@ import pytest
 from mnemoscope.alerting.objectives import CLASSES, Objective, Objectives, ObjectivesError
 from mnemoscope.alerting.objectives_file import read_objectives, template
 from mnemoscope.alerting.stories import stories
+from mnemoscope.memory.api import OperationClass
 from mnemoscope.telemetry.event.error_kinds import ErrorKind
-from mnemoscope.telemetry.event.kinds import OperationClass
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from itertools import combinations
 
 import pytest
 
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.bundle.contract import Request
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
-from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.queries.memory_model import remembered_at
-from mnemoscope.telemetry.event.event import OperationClass, Redacted
+from mnemoscope.memory.api import OperationClass, Redacted
 
 ADA, BOB, TENANT = "ada@example.com", "bob@example.com", "acme"
 PEOPLE = (ADA, BOB)

@@ -10,13 +10,11 @@ from contextlib import closing
 
 import pytest
 
-from mnemoscope.audit.database.errors import AuditError
+from mnemoscope.audit import AuditError, AuditLog
 from mnemoscope.audit.database.opening import path_of
-from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
+from mnemoscope.memory.api import OperationClass, Redacted, Status, Usage
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
-from mnemoscope.telemetry.event.usage import Usage
 from tests.kit.patience import GIVE_UP_S
 
 ADA = "ada@example.com"

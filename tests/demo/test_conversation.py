@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemoscope.demo.conversation import ConversationError, load_conversation
+from mnemoscope.demo import ConversationError
+from mnemoscope.demo.conversation import load_conversation
 
 LOCOMO = Path(__file__).parents[3] / "shared/data/locomo"
 SECRET = "ada@example.com"

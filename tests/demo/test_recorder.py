@@ -8,9 +8,7 @@ import pytest
 
 from mnemoscope.demo.environment import environment, variables
 from mnemoscope.demo.recorder import CollectorServer
-from mnemoscope.telemetry.event.event import OperationClass
-from mnemoscope.telemetry.event.trace import TraceRef
-from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.memory.api import OperationClass, TraceRef, Usage
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink
 from mnemoscope.telemetry.otlp.sink import OtlpSink
 from tests.kit.patience import GIVE_UP_S

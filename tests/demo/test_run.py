@@ -13,8 +13,7 @@ import pytest
 from mnemoscope.adapters.cli import root as command_line
 from mnemoscope.demo.faults import BREAKABLE, FaultMode
 from mnemoscope.demo.recorder import CollectorServer
-from mnemoscope.memory import ConfigurationError, Mnemoscope
-from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory import ConfigurationError, Mnemoscope, load_settings
 from mnemoscope.telemetry.otlp.phases import OPERATIONS
 
 # qdrant-client's local mode opens a database to ask its version, and leaves it.

@@ -10,8 +10,7 @@ import pytest
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.demo import DemoOptions
 from mnemoscope.demo.surge import Surge, Tokens
-from mnemoscope.memory import context
-from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory import ConfigurationError, context
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
 

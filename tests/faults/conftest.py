@@ -22,8 +22,7 @@ from typing import Any
 
 import pytest
 
-from mnemoscope.memory.scope import Mnemoscope
-from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory import Mnemoscope, load_settings
 from mnemoscope.telemetry.delivery.lane_stats import LaneStats
 from tests.kit.patience import GIVE_UP_S, until
 

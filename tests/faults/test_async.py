@@ -18,8 +18,8 @@ from qdrant_client import AsyncQdrantClient, models
 
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory import context
+from mnemoscope.memory.api import Status
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.event.event import Status
 from tests.kit.patience import GIVE_UP_S
 
 

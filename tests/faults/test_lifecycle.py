@@ -12,9 +12,8 @@ from textwrap import dedent
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from mnemoscope.memory import Mnemoscope
+from mnemoscope.memory import Mnemoscope, load_settings
 from mnemoscope.memory import default_scope as configuring
-from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink
 from tests.kit.patience import GIVE_UP_S
 

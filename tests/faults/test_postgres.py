@@ -11,8 +11,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.errors import DeadlineExceededError
-from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.memory import DeadlineExceededError
+from mnemoscope.memory.api import OperationClass
 
 psycopg = pytest.importorskip("psycopg")
 postgres_store = pytest.importorskip("langgraph.store.postgres")

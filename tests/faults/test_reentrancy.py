@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from mnemoscope.memory import context, observe
+from mnemoscope.memory.api import Status
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.event.event import Status
 from tests.kit.patience import GIVE_UP_S
 
 

@@ -10,8 +10,8 @@ from textwrap import dedent
 import orjson
 import pytest
 
+from mnemoscope.memory import load_settings
 from mnemoscope.memory.build import build_relay
-from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.queue.folder import files_in
 from tests.kit.back_ends import FaultProxy
 from tests.kit.own_process import run_python

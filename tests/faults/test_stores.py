@@ -18,8 +18,8 @@ from langgraph.store.memory import InMemoryStore
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.toolkit.proxy import guard_of
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.event.event import OperationClass, Status
 from tests.kit.patience import GIVE_UP_S
 
 

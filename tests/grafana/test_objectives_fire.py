@@ -21,7 +21,7 @@ from mnemoscope.alerting.rules import groups, rule_file
 from mnemoscope.alerting.runbooks import STACK
 from mnemoscope.alerting.yaml_text import yaml_text
 from mnemoscope.memory import Mnemoscope, load_settings
-from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.memory.api import OperationClass
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
 from tests.kit.patience import GIVE_UP_S
 

@@ -9,21 +9,18 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from mnemoscope.adapters.toolkit.wrapping import guard_client
-from mnemoscope.memory.api import StoreAdapter
-from mnemoscope.memory.budgets.accounting import ModelAccounting
+from mnemoscope.memory import Policy
+from mnemoscope.memory.api import Faults, ModelAccounting, OperationClass, StoreAdapter
 from mnemoscope.memory.budgets.budgets import Budgets
 from mnemoscope.memory.build import Parts, compose
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.steps.report import no_parent
 from mnemoscope.memory.journal.step import JournalWrites
-from mnemoscope.memory.limits.policy import Policy
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.event.kinds import OperationClass
 from mnemoscope.telemetry.event.parent_run import ParentRun
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.event.trace import Tracing
 from mnemoscope.telemetry.pricing.prices import Prices
-from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.patience import GIVE_UP_S
 
 

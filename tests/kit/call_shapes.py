@@ -13,10 +13,10 @@ from langgraph.store.memory import InMemoryStore
 from mem0 import AsyncMemory, AsyncMemoryClient, Memory, MemoryClient
 from qdrant_client import AsyncQdrantClient, QdrantClient
 
-from mnemoscope.memory import context
+from mnemoscope.memory import ScopeError, context
 from mnemoscope.memory.api import Method
-from mnemoscope.memory.errors import ScopeError
-from mnemoscope.memory.testing.adapter_trial import AdapterCase, Trial, trial
+from mnemoscope.memory.testing import AdapterCase
+from mnemoscope.memory.testing.adapter_trial import Trial, trial
 from tests.kit import adapter_cases
 
 PERSONAL = "ada.lovelace@example.com"

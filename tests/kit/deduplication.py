@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mnemoscope.memory.journal.writes import Lookup
+from mnemoscope.memory.api import Lookup
 
 
 class Deduplication:

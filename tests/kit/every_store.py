@@ -23,7 +23,7 @@ from mnemoscope.adapters.langgraph.checkpoint.subject_data import CheckpointSubj
 from mnemoscope.adapters.langgraph.store.subject_data import StoreSubjectData
 from mnemoscope.adapters.mem0.subject_data import MemorySubjectData
 from mnemoscope.adapters.qdrant.subject_data import QdrantSubjectData
-from mnemoscope.demo.embedded_mem0 import embedded_memory
+from mnemoscope.demo import embedded_memory
 from tests.kit.customer_records import (
     ClientLoop,
     async_sqlite_at,

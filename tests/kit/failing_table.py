@@ -35,7 +35,7 @@ from mnemoscope.adapters.langgraph.failures import SAVER_MISTAKES, STORE_MISTAKE
 from mnemoscope.adapters.mem0.failures import HOSTED_MISTAKES
 from mnemoscope.adapters.mem0.failures import MISTAKES as MEM0_MISTAKES
 from mnemoscope.adapters.qdrant.failures import MISTAKES as QDRANT_MISTAKES
-from mnemoscope.memory.testing.capture import scope_for_tests
+from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.adapter_cases import Memories
 from tests.kit.patience import GIVE_UP_S
 

@@ -17,8 +17,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 from qdrant_client import QdrantClient, models
 
-from mnemoscope.memory import Mnemoscope, Origin, Trust, context, load_settings
-from mnemoscope.memory.errors import MnemoscopeError
+from mnemoscope.memory import Mnemoscope, MnemoscopeError, Origin, Trust, context, load_settings
 from tests.kit.patience import GIVE_UP_S
 
 PLACE, COLLECTION, PURPOSE = ("facts",), "facts", "payments"

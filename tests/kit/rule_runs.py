@@ -28,6 +28,7 @@ from mnemoscope.memory import (
     Budget,
     HeldError,
     Mnemoscope,
+    MnemoscopeError,
     Origin,
     Phase,
     Phases,
@@ -39,7 +40,6 @@ from mnemoscope.memory import (
     granted,
     load_settings,
 )
-from mnemoscope.memory.errors import MnemoscopeError
 from mnemoscope.memory.rules.agreement import change_mode
 from mnemoscope.memory.rules.decisions import decision_event
 from mnemoscope.memory.testing import CapturingSink

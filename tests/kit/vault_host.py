@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from mnemoscope.memory import Mnemoscope, context
-from mnemoscope.memory.guard.operation import Method, Operation
-from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory import Mnemoscope, context, load_settings
+from mnemoscope.memory.api import Method, Operation, OperationClass, Subject
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.event.event import OperationClass
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 KEY = "00112233445566778899aabbccddeeff"
 NAME, MAIL, SECRET = "Jennifer Smith", "jennifer.smith@example.com", "hunter2!xyz"

@@ -7,7 +7,8 @@ import sqlite3
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.memory.api import Subject
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 _SCHEMA = """
     CREATE TABLE vault_key (subject TEXT PRIMARY KEY, wrapped BLOB NOT NULL) WITHOUT ROWID;

@@ -11,15 +11,13 @@ from typing import Any
 
 import pytest
 
+from mnemoscope.memory import Policy
+from mnemoscope.memory.api import Event, Faults, Method, Operation, OperationClass, Summary
 from mnemoscope.memory.guard.guard import Guard
-from mnemoscope.memory.guard.operation import Method, Operation, Summary
-from mnemoscope.memory.limits.policy import Policy
 from mnemoscope.memory.privacy.engine.redactor import Redactor, build_redactor
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.event.event import Event, OperationClass
 from mnemoscope.telemetry.event.subject import SubjectKeys
-from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.bench import Bench, bench_of
 from tests.kit.patience import GIVE_UP_S
 

@@ -10,11 +10,10 @@ import threading
 import pytest
 from langgraph.errors import GraphInterrupt
 
-from mnemoscope.memory.context import context
+from mnemoscope.memory import ConfigurationError, context
+from mnemoscope.memory.api import Status
 from mnemoscope.memory.decorator import OPERATIONS, observed
-from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.memory.guard.call import last_event
-from mnemoscope.telemetry.event.event import Status
 
 
 class Outage(Exception):  # noqa: N818 - a driver's own name

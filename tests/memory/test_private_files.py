@@ -12,8 +12,7 @@ from mnemoscope.adapters.customer_requests.erase import erase, leave_receipt
 from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
 from mnemoscope.adapters.customer_requests.requested_person import person_in_scope
 from mnemoscope.audit.store.person_lookup import CustomerQuery
-from mnemoscope.memory import Mnemoscope, context
-from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory import Mnemoscope, context, load_settings
 from tests.kit.patience import GIVE_UP_S
 
 

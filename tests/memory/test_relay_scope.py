@@ -14,11 +14,14 @@ from prometheus_client import REGISTRY
 from mnemoscope.audit.record.writer_events import ABOUT_WRITERS, HEARTBEAT, STARTED, STOPPED
 from mnemoscope.audit.sink import presence
 from mnemoscope.audit.sink.heartbeat import Heartbeat
+from mnemoscope.memory import (
+    AuditUnavailableError,
+    ConfigurationError,
+    Mnemoscope,
+    context,
+    load_settings,
+)
 from mnemoscope.memory.build import build_relay
-from mnemoscope.memory.context import context
-from mnemoscope.memory.errors import AuditUnavailableError, ConfigurationError
-from mnemoscope.memory.scope import Mnemoscope
-from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.queue import writer
 from mnemoscope.telemetry.queue.event_file import EventFile

@@ -16,16 +16,17 @@ from mnemoscope.memory import (
     Mnemoscope,
     MnemoscopeError,
     ScopeError,
+    Settings,
     UnsupportedClientError,
     configure,
     context,
+    load_settings,
     observe,
 )
 from mnemoscope.memory import errors as errors_module
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.memory.limits.policy import CLASSES
-from mnemoscope.memory.settings import Settings, load_settings
 from mnemoscope.memory.testing import CapturingSink, scope_for_tests
-from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.process.exit_deadline import EXIT_DEADLINE_S
 from tests.kit.patience import GIVE_UP_S
 

@@ -10,11 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from mnemoscope.memory import Budget, ConfigurationError, configure, feature
+from mnemoscope.memory import (
+    Budget,
+    ConfigurationError,
+    Settings,
+    configure,
+    feature,
+    load_settings,
+)
 from mnemoscope.memory import environment as environment_module
 from mnemoscope.memory.environment import unknown_variables, variable_of
 from mnemoscope.memory.setting_values import SettingValues
-from mnemoscope.memory.settings import Settings, load_settings, unknown_settings
+from mnemoscope.memory.settings import unknown_settings
 from mnemoscope.memory.testing import scope_for_tests
 
 NAMES = tuple(Settings.__struct_fields__)

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
-from mnemoscope.hybrid_search.encoders import Bm25
-from mnemoscope.hybrid_search.index import AsyncHybridIndex, Document, HybridIndex
+from mnemoscope.hybrid_search import AsyncHybridIndex, Bm25, Document, HybridIndex
 from tests.kit.canaries import email, key, text, value
 
 COLOURS = [(QdrantClient, HybridIndex), (AsyncQdrantClient, AsyncHybridIndex)]

@@ -14,7 +14,7 @@ from langgraph.store.memory import InMemoryStore
 from loguru import logger
 from prometheus_client import REGISTRY, Counter
 
-from mnemoscope.memory.errors import RedactionError
+from mnemoscope.memory import RedactionError
 from mnemoscope.memory.privacy.detectors.finding import DIRECT
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.telemetry.event.subject import SubjectKeys

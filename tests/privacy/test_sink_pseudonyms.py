@@ -9,9 +9,8 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.memory import context
-from mnemoscope.telemetry.event.event import Redacted
+from mnemoscope.memory.api import Redacted, Usage
 from mnemoscope.telemetry.event.sink_pseudonyms import PSEUDONYM, SinkPseudonyms
-from mnemoscope.telemetry.event.usage import Usage
 
 ADA = "ada.quimby@example.com"
 EVERY_SINK = ("otlp", "prometheus", "logs", "langsmith", "audit")

@@ -22,10 +22,9 @@ from langgraph.stream.transformers import (
 )
 from langgraph.types import interrupt
 
-from mnemoscope.memory import Mnemoscope, context
+from mnemoscope.memory import Mnemoscope, context, load_settings
 from mnemoscope.memory.privacy.engine.content import FAILED
 from mnemoscope.memory.privacy.engine.redactor import Redactor
-from mnemoscope.memory.settings import load_settings
 from tests.kit.canaries import SUBJECT, email, key, leaks, text
 
 COLOURS = ["sync", "async"]

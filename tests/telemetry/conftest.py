@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from mnemoscope.memory.api import Event, OperationClass
 from mnemoscope.memory.testing.sinks import contract_events
-from mnemoscope.telemetry.event.event import AUDIT_CHECKPOINT, Event, OperationClass
+from mnemoscope.telemetry.event.event import AUDIT_CHECKPOINT
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory import (
     Approval,
     Draft,
+    Facts,
     Fails,
     HeldError,
     Mnemoscope,
@@ -25,7 +26,6 @@ from mnemoscope.memory import (
 )
 from mnemoscope.memory.health.live_metrics import LiveMetrics
 from mnemoscope.memory.rules import held_writes
-from mnemoscope.memory.rules.rule import Facts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,8 @@ from zipfile import ZipFile
 import pytest
 
 from mnemoscope.adapters.cli.root import run
-from mnemoscope.memory.context import context
+from mnemoscope.memory import Mnemoscope, context
 from mnemoscope.memory.journal.journal import look
-from mnemoscope.memory.scope import Mnemoscope
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.remains import found_in
 

@@ -11,11 +11,11 @@ from textwrap import dedent
 import pytest
 
 from mnemoscope.adapters.cli.root import run
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER
 from mnemoscope.audit.bundle.verify import check
-from mnemoscope.audit.log import AuditLog
-from mnemoscope.telemetry.event.event import OperationClass
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.memory.api import OperationClass, Subject
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 SECRET = bytes(range(32))
 EXPORT = ["audit", "export", "--tenant", "acme", "--customer"]
@@ -317,7 +317,7 @@ def test_a_trail_that_can_only_be_read_is_exported(trail, tmp_path, capfd, monke
     """That it could not be recorded is said; the customer gets the answer."""
 
     def refuse(*_args):
-        from mnemoscope.audit.database.errors import AuditError
+        from mnemoscope.audit import AuditError
 
         raise AuditError("the audit database is read-only")
 

@@ -11,9 +11,9 @@ from contextlib import closing
 import pytest
 
 from mnemoscope.adapters.cli.root import run
-from mnemoscope.audit.log import AuditLog
-from mnemoscope.telemetry.event.event import OperationClass, Redacted
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.audit import AuditLog
+from mnemoscope.memory.api import OperationClass, Redacted, Subject
+from mnemoscope.telemetry.event.subject import SubjectKeys
 from tests.kit.bundle_schema import wrong_by
 
 SECRET = bytes(range(32))

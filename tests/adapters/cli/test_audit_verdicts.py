@@ -11,9 +11,17 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.adapters.cli.root import run
-from mnemoscope.memory import Mnemoscope, Role, Roles, Stopping, context, load_settings
+from mnemoscope.memory import (
+    Facts,
+    Mnemoscope,
+    Point,
+    Role,
+    Roles,
+    Stopping,
+    context,
+    load_settings,
+)
 from mnemoscope.memory.rules.agreement import GateAgreement
-from mnemoscope.memory.rules.rule import Facts, Point
 from tests.kit.tampering import silenced
 
 

@@ -10,7 +10,7 @@ from contextlib import closing, nullcontext
 import pytest
 
 from mnemoscope.adapters.cli.root import run
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.verification import whole
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from tests.kit import tampering

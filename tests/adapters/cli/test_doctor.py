@@ -11,11 +11,10 @@ from textwrap import dedent
 import pytest
 
 from mnemoscope.adapters.cli.root import run
-from mnemoscope.memory.database import Database
+from mnemoscope.memory.api import Database, Faults
 from mnemoscope.memory.journal.journal import Journal, JournalWrite, Parked
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import UNTOLD
-from mnemoscope.telemetry.process.faults import Faults
 
 KEY = "00112233445566778899aabbccddeeff"
 

@@ -9,12 +9,10 @@ import time
 import pytest
 
 from mnemoscope.adapters.cli.root import run
-from mnemoscope.memory.database import Database
+from mnemoscope.memory.api import Database, Faults, Touches
 from mnemoscope.memory.journal.journal import Journal, JournalWrite, Parked
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.touches import Touches
 from mnemoscope.telemetry.event.subject import SubjectKeys
-from mnemoscope.telemetry.process.faults import Faults
 
 SECRET = bytes(range(32))
 SQLITE = Database("sqlite", "/var/lib/app/memory.db (2049:1234)")

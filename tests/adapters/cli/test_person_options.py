@@ -12,11 +12,11 @@ from textwrap import dedent
 import pytest
 
 from mnemoscope.adapters.cli.root import run
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER
-from mnemoscope.audit.log import AuditLog
-from mnemoscope.memory.context import context
-from mnemoscope.telemetry.event.event import OperationClass, Redacted
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.memory import context
+from mnemoscope.memory.api import OperationClass, Redacted, Subject
+from mnemoscope.telemetry.event.subject import SubjectKeys
 from tests.kit.patience import GIVE_UP_S
 
 SECRET = bytes(range(32))

@@ -10,7 +10,7 @@ import pytest
 
 from mnemoscope.adapters.cli import text_pieces
 from mnemoscope.adapters.cli.root import run
-from mnemoscope.memory.errors import RedactionError
+from mnemoscope.memory import RedactionError
 from mnemoscope.memory.privacy.engine.redactor import Redactor
 
 KEY = "00112233445566778899aabbccddeeff"

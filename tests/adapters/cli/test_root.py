@@ -12,8 +12,9 @@ import typer
 from mnemoscope.adapters.cli.exit_codes import EXIT_CODES
 from mnemoscope.adapters.cli.lazy_group import Group, LazyGroup
 from mnemoscope.adapters.cli.root import COMMANDS, run
-from mnemoscope.audit.log import AuditLog
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.audit import AuditLog
+from mnemoscope.memory.api import Subject
+from mnemoscope.telemetry.event.subject import SubjectKeys
 from tests.kit.patience import GIVE_UP_S
 
 SECRET = bytes(range(32))

@@ -15,12 +15,11 @@ from rich.console import Console
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.adapters.cli.spend import period_of
 from mnemoscope.adapters.cli.spend_screen import spend_screen
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.queries.spending import Line, Period, PeriodSpend, Spent
-from mnemoscope.memory.errors import ConfigurationError
-from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.memory import ConfigurationError
+from mnemoscope.memory.api import OperationClass, Usage
 from mnemoscope.telemetry.event.subject import SubjectKeys
-from mnemoscope.telemetry.event.usage import Usage
 
 SECRET = bytes(range(32))
 HOUR_US = 3_600_000_000

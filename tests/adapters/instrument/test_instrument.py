@@ -27,8 +27,7 @@ from qdrant_client import AsyncQdrantClient, QdrantClient, models
 from mnemoscope.adapters.instrument import instrument, uninstrument
 from mnemoscope.adapters.toolkit import wrapping as toolkit
 from mnemoscope.adapters.toolkit.proxy import guard_of, inner_of
-from mnemoscope.memory import Mnemoscope, feature
-from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory import Mnemoscope, feature, load_settings
 from mnemoscope.memory.testing import CapturingSink
 from tests.kit.patience import GIVE_UP_S
 
@@ -126,7 +125,7 @@ def test_a_client_that_a_client_makes_is_its_own_business(instrumented, tmp_path
 
 
 def embedded(folder):
-    from mnemoscope.demo.embedded_mem0 import embedded_memory
+    from mnemoscope.demo import embedded_memory
 
     return embedded_memory(folder)
 

@@ -11,8 +11,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from mnemoscope.memory import Approval, Mnemoscope, load_settings
+from mnemoscope.memory import Approval as Gate
 from mnemoscope.memory.rules.agreement import change_mode
-from mnemoscope.memory.rules.approval import Approval as Gate
 from mnemoscope.memory.rules.decisions import decision_event
 from mnemoscope.telemetry.event.verdict_event import Choice
 

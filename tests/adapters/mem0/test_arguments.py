@@ -13,7 +13,7 @@ from mem0.client.types import AddMemoryOptions, SearchMemoryOptions
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.mem0.arguments import content, redact
-from mnemoscope.telemetry.event.event import Status
+from mnemoscope.memory.api import Status
 from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)

@@ -11,7 +11,8 @@ from mem0 import AsyncMemory
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.mem0.facts import FACTS, AddFactsDeduplication
 from mnemoscope.adapters.mem0.journal import MARK
-from mnemoscope.telemetry.event.event import Journalled, Status
+from mnemoscope.memory.api import Status
+from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.bench import wrapping
 
 from .conftest import EchoModel

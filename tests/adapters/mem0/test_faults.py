@@ -16,8 +16,8 @@ from mem0 import AsyncMemory, Memory
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.errors import DeadlineExceededError
-from mnemoscope.telemetry.event.event import OperationClass, Status
+from mnemoscope.memory import DeadlineExceededError
+from mnemoscope.memory.api import OperationClass, Status
 from tests.kit.bench import wrapping
 from tests.kit.patience import GIVE_UP_S
 

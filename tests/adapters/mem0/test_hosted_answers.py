@@ -10,8 +10,8 @@ import pytest
 from mem0 import AsyncMemoryClient, MemoryClient
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
+from mnemoscope.memory.api import Status
 from mnemoscope.memory.errors import UnexpectedAnswerError
-from mnemoscope.telemetry.event.event import Status
 from tests.kit.bench import wrapping
 from tests.kit.hosted_service import CALLS, RECORD
 

@@ -11,7 +11,7 @@ from mem0 import AsyncMemory, AsyncMemoryClient, Memory, MemoryClient
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.mem0.journal import MARK, AddDeduplication
 from mnemoscope.adapters.qdrant import adapter as qdrant
-from mnemoscope.memory.context import context
+from mnemoscope.memory import context
 from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.bench import wrapping
 

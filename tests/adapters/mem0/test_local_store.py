@@ -16,9 +16,9 @@ from qdrant_client.local.local_collection import LocalCollection
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.qdrant.turns import lock_of, taking_turns
-from mnemoscope.memory.api import DataSubject
-from mnemoscope.memory.limits.policy import CLASSES, Policy
-from mnemoscope.telemetry.event.event import Status
+from mnemoscope.memory import Policy
+from mnemoscope.memory.api import DataSubject, Status
+from mnemoscope.memory.limits.policy import CLASSES
 from tests.kit.bench import wrapping
 from tests.kit.children import exit_code_of_child
 from tests.kit.patience import GIVE_UP_S

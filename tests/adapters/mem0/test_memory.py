@@ -12,9 +12,8 @@ from mem0 import AsyncMemory, Memory
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.mem0.methods import METHODS
-from mnemoscope.memory.context import context
-from mnemoscope.memory.errors import UnsupportedClientError
-from mnemoscope.telemetry.event.event import OperationClass, Status
+from mnemoscope.memory import UnsupportedClientError, context
+from mnemoscope.memory.api import OperationClass, Status
 from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)

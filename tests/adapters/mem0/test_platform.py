@@ -14,9 +14,9 @@ from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions, SearchMe
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.mem0.hosted_methods import HOSTED_METHODS, PROJECT_METHODS
-from mnemoscope.memory.errors import ScopeError
+from mnemoscope.memory import ScopeError
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.memory.limits.policy import FAILS_OPEN
-from mnemoscope.telemetry.event.event import OperationClass, Status
 from tests.kit.bench import wrapping
 from tests.kit.hosted_service import CALLS, MAIL, USER
 from tests.kit.hosted_service import MEMORY_ID as ID

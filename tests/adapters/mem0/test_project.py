@@ -14,7 +14,7 @@ from mem0.client.project import AsyncProject, Project
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.mem0.hosted_methods import HOSTED_NOT_GUARDED
 from mnemoscope.adapters.toolkit.proxy import inner_of
-from mnemoscope.memory.errors import StoreUnavailableError
+from mnemoscope.memory import StoreUnavailableError
 from tests.kit.bench import wrapping
 from tests.kit.hosted_service import CALLS, MAIL
 

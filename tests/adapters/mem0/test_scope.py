@@ -9,8 +9,8 @@ from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions
 
 from mnemoscope.adapters.mem0 import scoping
 from mnemoscope.adapters.mem0.adapter import ADAPTER
-from mnemoscope.memory.errors import ScopeError
-from mnemoscope.telemetry.event.event import Status
+from mnemoscope.memory import ScopeError
+from mnemoscope.memory.api import Status
 from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)

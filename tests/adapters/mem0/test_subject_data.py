@@ -9,8 +9,8 @@ from qdrant_client import models
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.mem0.subject_data import HostedSubjectData, MemorySubjectData
+from mnemoscope.memory.api import DataSubject
 from mnemoscope.memory.errors import UnexpectedAnswerError
-from mnemoscope.memory.subject_data.records import DataSubject
 from mnemoscope.memory.subject_data.runner import SubjectDataRunner
 from tests.kit.bench import wrapping
 from tests.kit.hosted_memories import HostedMemories

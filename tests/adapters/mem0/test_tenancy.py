@@ -12,9 +12,9 @@ from mem0.client.types import SearchMemoryOptions
 
 from mnemoscope.adapters.mem0 import tenancy
 from mnemoscope.adapters.mem0.adapter import ADAPTER
-from mnemoscope.memory.context import context
-from mnemoscope.memory.errors import ScopeError, UnexpectedAnswerError
-from mnemoscope.telemetry.event.event import Status
+from mnemoscope.memory import ScopeError, context
+from mnemoscope.memory.api import Status
+from mnemoscope.memory.errors import UnexpectedAnswerError
 from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)

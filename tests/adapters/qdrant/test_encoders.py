@@ -10,7 +10,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from mnemoscope.hybrid_search.encoders import Bm25, FastEmbed, FastEmbedSparse, WordLlama, _Lazy
+from mnemoscope.hybrid_search import Bm25, FastEmbed, FastEmbedSparse, WordLlama
+from mnemoscope.hybrid_search.encoders import _Lazy
 from tests.kit.patience import GIVE_UP_S
 
 

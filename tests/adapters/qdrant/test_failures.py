@@ -14,7 +14,7 @@ from qdrant_client.http.models import CountResult, FacetResponse, GroupsResult, 
 
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.qdrant.methods import METHODS
-from mnemoscope.telemetry.event.event import OperationClass, Status
+from mnemoscope.memory.api import OperationClass, Status
 from tests.kit.bench import wrapping
 from tests.kit.patience import GIVE_UP_S
 

@@ -35,8 +35,8 @@ from mnemoscope.adapters.qdrant import headers as qdrant_headers
 from mnemoscope.adapters.qdrant.headers import RequestHeaders
 from mnemoscope.adapters.qdrant.methods import METHODS
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.guard.operation import Operation
-from mnemoscope.telemetry.event.event import Event, Journalled
+from mnemoscope.memory.api import Event, Operation
+from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.bench import Bench, wrapping
 
 from .conftest import COLLECTION, Asked

@@ -16,10 +16,9 @@ from qdrant_client.http.models import QueryResponse
 
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.qdrant.adapter import ADAPTER
-from mnemoscope.hybrid_search.encoders import Bm25
-from mnemoscope.hybrid_search.index import AsyncHybridIndex, Document, Hit, HybridIndex
-from mnemoscope.memory.context import context
-from mnemoscope.telemetry.event.event import Status
+from mnemoscope.hybrid_search import AsyncHybridIndex, Bm25, Document, Hit, HybridIndex
+from mnemoscope.memory import context
+from mnemoscope.memory.api import Status
 from tests.kit.bench import wrapping
 
 from .conftest import ADA, Asked

@@ -15,7 +15,7 @@ from qdrant_client.http import models as rest
 from mnemoscope.adapters.qdrant.journal import JOURNALLED, writes
 from mnemoscope.adapters.qdrant.methods import METHODS as TABLE
 from mnemoscope.adapters.qdrant.methods import table
-from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.memory.api import OperationClass
 
 from .conftest import ADA, COLLECTION, filled
 

@@ -19,8 +19,8 @@ from qdrant_client.local.qdrant_local import QdrantLocal
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.qdrant.turns import CallLock, lock_of
 from mnemoscope.adapters.toolkit.proxy import guard_of
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.event import OperationClass, Status
 from tests.kit.bench import wrapping
 from tests.kit.children import exit_code_of_child
 from tests.kit.patience import GIVE_UP_S

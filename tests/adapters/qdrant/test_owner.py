@@ -10,9 +10,8 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 from mnemoscope.adapters.qdrant.adapter import ADAPTER
-from mnemoscope.memory.context import context
-from mnemoscope.memory.errors import ScopeError
-from mnemoscope.telemetry.event.event import Event, Status
+from mnemoscope.memory import ScopeError, context
+from mnemoscope.memory.api import Event, Status
 from tests.kit.bench import Bench
 
 from .conftest import ADA, BOB, COLLECTION, Asked, filled, filled_points
@@ -28,7 +27,7 @@ def whom(event: Event, bench: Bench) -> Any:
 
 
 def subject_of(customer: str, bench: Bench) -> str:
-    from mnemoscope.telemetry.event.subject import Subject
+    from mnemoscope.memory.api import Subject
 
     return Subject(customer, tenant=None, keys=bench.keys).hashed("test")
 

@@ -20,7 +20,7 @@ from qdrant_client.http import models
 from mnemoscope.adapters.qdrant.adapter import ADAPTER
 from mnemoscope.adapters.qdrant.methods import METHODS
 from mnemoscope.adapters.qdrant.redaction import Walker
-from mnemoscope.memory.context import context
+from mnemoscope.memory import context
 
 from .conftest import ADA
 

@@ -12,8 +12,8 @@ from qdrant_client.conversions.conversion import RestToGrpc
 from qdrant_client.http.models import QueryResponse
 
 from mnemoscope.adapters.qdrant import adapter as qdrant
-from mnemoscope.memory.errors import RedactionError
-from mnemoscope.telemetry.event.event import Status
+from mnemoscope.memory import RedactionError
+from mnemoscope.memory.api import Status
 from tests.kit.bench import wrapping
 
 from .conftest import ADA, BOB, COLLECTION

@@ -7,7 +7,7 @@ from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.qdrant.subject_data import QdrantSubjectData
-from mnemoscope.memory.subject_data.records import PAGE_SIZE, DataSubject
+from mnemoscope.memory.api import PAGE_SIZE, DataSubject
 from tests.kit.bench import wrapping
 from tests.kit.remains import found_in
 

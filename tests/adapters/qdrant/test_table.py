@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemoscope.adapters.qdrant.methods import METHODS, table
-from mnemoscope.memory.guard.operation import Method
-from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.memory.api import Method, OperationClass
 
 
 def test_deleting_is_never_neutral():

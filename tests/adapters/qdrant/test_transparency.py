@@ -12,9 +12,9 @@ from qdrant_client.http.models import QueryResponse
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.qdrant.methods import METHODS
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.errors import UnsupportedClientError
+from mnemoscope.memory import UnsupportedClientError
+from mnemoscope.memory.api import Status
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.event.event import Status
 from tests.kit.bench import Bench, wrapping
 
 from ..conftest import Collector

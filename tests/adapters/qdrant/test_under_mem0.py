@@ -15,9 +15,8 @@ from qdrant_client import QdrantClient
 
 from mnemoscope.adapters.mem0 import adapter as mem0
 from mnemoscope.adapters.qdrant import adapter as qdrant
-from mnemoscope.memory.context import context
-from mnemoscope.memory.errors import ScopeError
-from mnemoscope.telemetry.event.event import Status
+from mnemoscope.memory import ScopeError, context
+from mnemoscope.memory.api import Status
 from tests.kit.bench import wrapping
 
 from .conftest import ADA

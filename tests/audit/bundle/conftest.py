@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.bundle.contract import Request
 from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER, Notice
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
-from mnemoscope.audit.log import AuditLog
-from mnemoscope.memory.subject_data.records import SubjectRecord
+from mnemoscope.memory.api import SubjectRecord
 
 ADA = "ada@example.com"
 NOTICE = Notice(

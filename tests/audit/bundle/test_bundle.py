@@ -10,12 +10,13 @@ from datetime import datetime
 
 import pytest
 
+from mnemoscope.audit import UnknownSubjectError
 from mnemoscope.audit.bundle.contract import RequestType, StoreStatus
 from mnemoscope.audit.bundle.notice import CONTROLLER
 from mnemoscope.audit.bundle.verify import check
-from mnemoscope.audit.database.errors import SubjectConflictError, UnknownSubjectError
-from mnemoscope.telemetry.event.event import Deletes, Journalled, OperationClass, Redacted, Status
-from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.audit.database.errors import SubjectConflictError
+from mnemoscope.memory.api import Deletes, OperationClass, Redacted, Status, Usage
+from mnemoscope.telemetry.event.event import Journalled
 
 FILES = {
     *("README.html", "manifest.json", "manifest.note", "memories.jsonl", "events.jsonl"),

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from mnemoscope.adapters.cli.audit import export as command
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.bundle.contract import Request, RequestType
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
-from mnemoscope.audit.log import AuditLog
-from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
+from mnemoscope.memory.api import OperationClass, Redacted, Status
 
 ADA, BOB = "ada@example.com", "bob@example.com"
 EVENTS = some.fixed_dictionaries(

@@ -12,7 +12,7 @@ from mnemoscope.audit.bundle.conversations import CONVERSATIONS_SHOWN, ENTRIES_S
 from mnemoscope.audit.bundle.latest import MEMORIES_SHOWN
 from mnemoscope.audit.bundle.notice import Notice
 from mnemoscope.audit.bundle.reading import dialogue, marked, readable
-from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
+from mnemoscope.memory.api import OperationClass, Redacted, Status
 
 VOID = {"meta", "br", "input"}
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>&amp;'\""

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from mnemoscope import adapters, audit
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.bundle.contract import RequestType
 from mnemoscope.audit.bundle.notice import Notice
 from mnemoscope.audit.erasure import withdrawal
 from mnemoscope.audit.erasure.run import COMPLETED, INCOMPLETE, REQUESTED, RESUMED
-from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.record.spool_numbers import ABOUT_SPOOLS
 from mnemoscope.audit.record.writer_events import ABOUT_WRITERS, STARTED, STOPPED
 from mnemoscope.audit.sink.deliveries import DELIVERED
@@ -23,9 +23,9 @@ from mnemoscope.audit.store.customers import ERASED
 from mnemoscope.audit.store.departed import GAP
 from mnemoscope.audit.store.retention import PRUNED
 from mnemoscope.audit.store.writer import BROKEN, SEALED
+from mnemoscope.memory.api import Deletes, OperationClass, Redacted, Status, Usage
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.event.event import Deletes, Journalled, OperationClass, Redacted, Status
-from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.bundle_schema import schema, wrong_by
 
 USAGE = Usage(model="gpt-5", provider="openai", input_tokens=7, output_tokens=2)

@@ -25,7 +25,7 @@ from mnemoscope.audit.bundle.statements import (
 )
 from mnemoscope.audit.bundle.verify import check, main
 from mnemoscope.audit.proof.note import Signer
-from mnemoscope.telemetry.event.event import OperationClass, Redacted
+from mnemoscope.memory.api import OperationClass, Redacted
 from tests.kit.patience import GIVE_UP_S
 
 ADA = "ada@example.com"

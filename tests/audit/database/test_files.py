@@ -11,9 +11,8 @@ from contextlib import closing
 
 import pytest
 
-from mnemoscope.audit.database.errors import AuditError
+from mnemoscope.audit import AuditError, AuditLog
 from mnemoscope.audit.database.schema import APPLICATION_ID, newest_version
-from mnemoscope.audit.log import AuditLog
 from tests.kit.patience import GIVE_UP_S
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mnemoscope.audit import AuditError, AuditLog
 from mnemoscope.audit.database import postgres, schema
-from mnemoscope.audit.database.errors import AuditError
-from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event.subject import SubjectKeys
 

@@ -12,14 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from mnemoscope.audit import AuditError, AuditLog
 from mnemoscope.audit.database import postgres
-from mnemoscope.audit.database.errors import AuditError
-from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.memory.api import Redacted, Usage
 from mnemoscope.memory.privacy.engine.content import content_again
-from mnemoscope.telemetry.event.event import Redacted
-from mnemoscope.telemetry.event.usage import Usage
 from tests.kit.children import exit_code_of_child
 from tests.kit.patience import GIVE_UP_S
 

@@ -14,16 +14,14 @@ from typing import Any
 
 import pytest
 
+from mnemoscope.audit import AuditLog, UnknownSubjectError
 from mnemoscope.audit.bundle.verify import check
-from mnemoscope.audit.database.errors import UnknownSubjectError
 from mnemoscope.audit.erasure.receipt import write_receipt
 from mnemoscope.audit.erasure.run import ErasureRun
-from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.store.person_lookup import CustomerQuery, find_person
 from mnemoscope.audit.store.tables import LogTables
 from mnemoscope.audit.verification.whole import verify
-from mnemoscope.memory.subject_data.records import Erased, SubjectRecord
-from mnemoscope.telemetry.event.event import OperationClass, Redacted
+from mnemoscope.memory.api import Erased, OperationClass, Redacted, SubjectRecord
 
 IDS, TENANT, TEXT = ("ada", "a@example.com"), "acme", "her grandmother's marzipan recipe"
 MOST_MOMENTS = 100

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.bundle import verify
 from mnemoscope.audit.erasure.receipt import receipt_name, write_receipt
 from mnemoscope.audit.erasure.run import ErasureRun
-from mnemoscope.audit.log import AuditLog
-from mnemoscope.memory.subject_data.records import Erased, SubjectRecord
-from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.memory.api import Erased, OperationClass, SubjectRecord
 from tests.kit.patience import GIVE_UP_S
 
 ADA, TENANT = "ada@example.com", "acme"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.erasure import run
 from mnemoscope.audit.erasure.residue_scan import search
 from mnemoscope.audit.erasure.run import ErasureRun
-from mnemoscope.audit.log import AuditLog
-from mnemoscope.telemetry.event.event import OperationClass, Redacted
+from mnemoscope.memory.api import OperationClass, Redacted
 from tests.kit.remains import found_in
 
 pytestmark = pytest.mark.xdist_group("postgres")

@@ -8,7 +8,8 @@ import pytest
 
 from mnemoscope.audit.database.errors import AmbiguousMemoryError, UnknownMemoryError
 from mnemoscope.audit.queries.blast_radius import blast_radius
-from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
+from mnemoscope.memory.api import OperationClass, Status
+from mnemoscope.telemetry.event.event import Journalled
 
 WRITE = {"op_class": OperationClass.REMEMBER, "method": "add", "operation": "create_memory"}
 DELETE = {"op_class": OperationClass.FORGET, "method": "delete", "operation": "delete_memory"}

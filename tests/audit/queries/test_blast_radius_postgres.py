@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.queries.blast_radius import blast_radius
-from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.memory.api import OperationClass
 
 pytestmark = pytest.mark.xdist_group("postgres")
 

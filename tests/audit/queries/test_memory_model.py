@@ -10,12 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemoscope.audit.database.errors import UnknownSubjectError
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog, UnknownSubjectError
 from mnemoscope.audit.queries.memory_model import remembered_at
-from mnemoscope.telemetry.event.event import Deletes, Event, OperationClass, Redacted, Status
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.event.trace import TraceRef
+from mnemoscope.memory.api import (
+    Deletes,
+    Event,
+    OperationClass,
+    Redacted,
+    Status,
+    Subject,
+    TraceRef,
+)
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 ADA, BOB, TENANT = "ada@example.com", "bob@example.com", "acme"
 SECOND = 1_000_000

@@ -8,8 +8,7 @@ import pytest
 
 from mnemoscope.audit.erasure.customer_ids import data_subject
 from mnemoscope.audit.queries.provenance import recalls, rows_of, verbatim
-from mnemoscope.memory.subject_data.records import DataSubject
-from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
+from mnemoscope.memory.api import DataSubject, OperationClass, Redacted, Status
 
 ADA, TENANT = "ada@example.com", "acme"
 WRITE = {"op_class": OperationClass.REMEMBER, "method": "add", "operation": "create_memory"}

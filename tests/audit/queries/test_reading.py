@@ -7,17 +7,11 @@ from contextlib import closing
 
 import pytest
 
-from mnemoscope.audit.database.errors import (
-    AmbiguousSubjectError,
-    AuditError,
-    UnknownSubjectError,
-)
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AmbiguousSubjectError, AuditError, AuditLog, UnknownSubjectError
 from mnemoscope.audit.record.coverage import summed_tables
 from mnemoscope.audit.store.snapshot import Moment
-from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
+from mnemoscope.memory.api import OperationClass, Redacted, Status, Usage
 from mnemoscope.telemetry.event.subject import SubjectKeys
-from mnemoscope.telemetry.event.usage import Usage
 
 ADA = "ada@example.com"
 BOB = "bob@example.com"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.queries.spending import Period, Spent, spending
 from mnemoscope.audit.queries.top_mover import PARTS, sentence
-from mnemoscope.telemetry.event.event import OperationClass, Status
-from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.memory.api import OperationClass, Status, Usage
 
 HOUR_US = 3_600_000_000
 NOW_US = 1_700_000_000_000_000

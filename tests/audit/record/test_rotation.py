@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 
-from mnemoscope.audit.database.errors import AuditError, KeyMissingError, SubjectConflictError
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditError, AuditLog, KeyMissingError
+from mnemoscope.audit.database.errors import SubjectConflictError
 from mnemoscope.audit.proof.merkle import root_of
 from mnemoscope.audit.proof.note import parse_checkpoint, verified
 from mnemoscope.audit.record.keys import key_id_of
@@ -18,8 +18,8 @@ from mnemoscope.audit.record.sealing import draft
 from mnemoscope.audit.record.subjects import KnownAliases
 from mnemoscope.audit.verification.report import FindingKind
 from mnemoscope.audit.verification.whole import verify
-from mnemoscope.telemetry.event.event import Redacted
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.memory.api import Redacted, Subject
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 OLD, NEW = SubjectKeys(b"the secret of yesterday"), SubjectKeys(b"the secret of tomorrow")
 ADA = ("ada@example.com", "acme")
@@ -359,8 +359,8 @@ class TestOnePerson:
 
 def test_previous_keys_come_from_the_environment(tmp_path, monkeypatch):
     """A comma between them; the log knows all of them."""
+    from mnemoscope.memory import load_settings
     from mnemoscope.memory.build import open_audit_log
-    from mnemoscope.memory.settings import load_settings
 
     monkeypatch.setenv("XDG_DATA_HOME", os.fspath(tmp_path))
     first, second = ("00" * 16, "11" * 16)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mnemoscope.audit.database.errors import AuditError
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditError, AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.memory.api import Checkable
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.delivery.sink import Checkable
 from mnemoscope.telemetry.event.subject import SubjectKeys
 
 

@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.sink.deliveries import DELIVERED, EVERY_S, FIRST_S
 from mnemoscope.audit.sink.sink import AuditSink
+from mnemoscope.memory.api import SinkOutput
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.delivery.sink import SinkOutput
 from tests.kit.patience import GIVE_UP_S
 
 
@@ -149,7 +149,7 @@ def test_the_end_is_noted(make_drain, log, event_factory):
 
 def test_what_could_not_be_noted_is_noted_later(make_drain, log, event_factory, monkeypatch):
     """The database was away for a moment."""
-    from mnemoscope.audit.database.errors import AuditError
+    from mnemoscope.audit import AuditError
 
     sink, drain = make_drain(Described("logs"))
     drain.emit(event_factory())

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemoscope.audit.database.errors import AuditError, KeyMissingError
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditError, AuditLog, KeyMissingError
 from mnemoscope.audit.record.header import sealed
 from mnemoscope.audit.record.keys import Keyring, encrypted
 from mnemoscope.audit.record.sealing import draft

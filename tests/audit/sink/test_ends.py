@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.verification.report import FindingKind
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event.subject import SubjectKeys

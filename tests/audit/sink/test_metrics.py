@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import MAX_BYTES, Spool
 from mnemoscope.memory.privacy.engine.content import content_again
@@ -99,8 +99,7 @@ def test_they_reach_the_metrics_page(tmp_path, monkeypatch):
     """A scope with both sinks serves them beside its own."""
     from prometheus_client import generate_latest
 
-    from mnemoscope.memory import Mnemoscope
-    from mnemoscope.memory.settings import load_settings
+    from mnemoscope.memory import Mnemoscope, load_settings
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     settings = load_settings(

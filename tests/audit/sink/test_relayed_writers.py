@@ -7,7 +7,7 @@ import time
 import orjson
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.record.sequence_gaps import PATIENCE_S
 from mnemoscope.audit.record.writer_events import (
     HEARTBEAT,
@@ -19,8 +19,9 @@ from mnemoscope.audit.record.writer_events import (
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import Spool
 from mnemoscope.audit.verification.whole import verify
+from mnemoscope.memory.api import DeliveryError
 from mnemoscope.memory.privacy.engine.content import content_again
-from mnemoscope.telemetry.delivery.sink import DeliveryError, FollowedWriter
+from mnemoscope.telemetry.delivery.sink import FollowedWriter
 from tests.kit.still_clock import Clock
 
 WRITER, OTHER = "c" * 16, "d" * 16

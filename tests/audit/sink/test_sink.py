@@ -10,19 +10,16 @@ from contextlib import closing
 
 import pytest
 
-from mnemoscope.audit.database.errors import AuditError
+from mnemoscope.audit import AuditError, AuditLog
 from mnemoscope.audit.database.schema import APPLICATION_ID, newest_version
-from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.note import parse_checkpoint
 from mnemoscope.audit.record.sequence_gaps import PATIENCE_S
 from mnemoscope.audit.sink.announcer import Announcer
 from mnemoscope.audit.sink.sink import CHECKPOINT_EVERY, CHECKPOINT_EVERY_S, AuditSink
 from mnemoscope.audit.sink.spool import Spool, spool_files
+from mnemoscope.memory.api import Redacted, UnacceptableError, Usage
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.delivery.sink import UnacceptableError
-from mnemoscope.telemetry.event.event import Redacted
-from mnemoscope.telemetry.event.usage import Usage
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.still_clock import Clock
 

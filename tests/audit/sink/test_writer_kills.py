@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from tests.kit.writer_kills import MODES, WriterTally, kill_writers, look
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

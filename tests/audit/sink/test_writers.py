@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mnemoscope.audit.database.errors import AuditError
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditError, AuditLog
 from mnemoscope.audit.record.writer_events import (
     ENDED,
     HEARTBEAT,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
+from mnemoscope.memory.api import Event, Subject
 from mnemoscope.memory.privacy.engine.content import content_again
-from mnemoscope.telemetry.event.event import Event
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.subject import SubjectKeys
 from tests.kit.call_costs import Cost, cost_of, counted_here
 
 KEYS = SubjectKeys(b"sixteen bytes or more")

@@ -9,8 +9,8 @@ from itertools import count
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
-from mnemoscope.telemetry.event.subject import Subject
+from mnemoscope.audit import AuditLog
+from mnemoscope.memory.api import Subject
 
 pytestmark = [
     pytest.mark.xdist_group("postgres"),

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.record.lived_time import DAY_US, SILENCE_US, Cut, Stretch
 from mnemoscope.audit.store import retention
 from mnemoscope.audit.verification.whole import verify

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.proof.note import parse_checkpoint
 from mnemoscope.audit.record.sealing import draft
 from mnemoscope.audit.sink.sink import AuditSink

@@ -12,16 +12,17 @@ import pytest
 from mnemoscope.audit import (
     AmbiguousSubjectError,
     AuditError,
+    AuditLog,
     Identity,
     OtherSpellings,
     UnknownSubjectError,
 )
 from mnemoscope.audit.erasure.run import ErasureRun
-from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.spool import Spool, spool_files
 from mnemoscope.audit.store.person_lookup import CustomerQuery, InStores, find_person
+from mnemoscope.memory.api import Subject
 from mnemoscope.memory.privacy.engine.content import content_again
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 OF_VERSION_3 = Path(__file__).parents[1] / "database" / "log_of_version_3.sql"
 ADA, UPPER = "ada@example.com", "ADA@example.com"

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mnemoscope.audit import AmbiguousSubjectError, Identity, OtherSpellings, UnknownSubjectError
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import (
+    AmbiguousSubjectError,
+    AuditLog,
+    Identity,
+    OtherSpellings,
+    UnknownSubjectError,
+)
 
 pytestmark = pytest.mark.xdist_group("postgres")
 ADA, UPPER = "ada@example.com", "ADA@example.com"

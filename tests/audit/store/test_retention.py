@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.proof.merkle import (
     Prover,
     root_of,
@@ -21,9 +21,8 @@ from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.store.kept_rows import identities_sum
 from mnemoscope.audit.store.retention import month_before
 from mnemoscope.audit.verification.whole import verify
-from mnemoscope.memory.errors import ConfigurationError
-from mnemoscope.memory.settings import load_settings
-from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.memory import ConfigurationError, load_settings
+from mnemoscope.memory.api import Usage
 from tests.kit.elapsed_days import live
 from tests.kit.merkle_proofs import verify_consistency, verify_inclusion
 

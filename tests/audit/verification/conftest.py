@@ -6,7 +6,7 @@ from contextlib import closing, nullcontext
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.verification import ranges, whole
 from mnemoscope.audit.verification.events import Pass
 from mnemoscope.audit.verification.whole import verify

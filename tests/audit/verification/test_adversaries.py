@@ -15,8 +15,8 @@ from hashlib import sha256
 
 import pytest
 
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.database.schema import columns_of
-from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.merkle import Frontier
 from mnemoscope.audit.record.coverage import summed_tables
 from mnemoscope.audit.record.header import of_log, sealed

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from contextlib import closing
 
-from mnemoscope.audit.database.errors import AuditError, TamperedError
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditError, AuditLog
+from mnemoscope.audit.database.errors import TamperedError
 from mnemoscope.audit.verification.whole import verify
 from tests.kit import database_attacks
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.bundle.contract import Request
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.verify import check
 from mnemoscope.audit.bundle.writing import write_bundle
-from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.verification.whole import verify
-from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.memory.api import Usage
 
 pytestmark = pytest.mark.xdist_group("postgres")
 

@@ -7,14 +7,14 @@ from contextlib import nullcontext
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.proof.merkle import Frontier, subtrees
 from mnemoscope.audit.verification import events, ranges, whole
 from mnemoscope.audit.verification.events import Pass
 from mnemoscope.audit.verification.tree import cut
 from mnemoscope.audit.verification.whole import verify
+from mnemoscope.memory.api import Usage
 from mnemoscope.telemetry.event.subject import SubjectKeys
-from mnemoscope.telemetry.event.usage import Usage
 from tests.kit import tampering
 from tests.kit.elapsed_days import live
 

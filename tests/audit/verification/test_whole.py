@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.proof.merkle import Frontier
 from mnemoscope.audit.proof.note import Signer, checkpoint_text
 from mnemoscope.audit.store import retention

@@ -10,16 +10,20 @@ from contextlib import nullcontext
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import Spool
-from mnemoscope.memory import Mnemoscope
-from mnemoscope.memory.errors import AuditUnavailableError, ConfigurationError, MnemoscopeError
+from mnemoscope.memory import (
+    AuditUnavailableError,
+    ConfigurationError,
+    Mnemoscope,
+    MnemoscopeError,
+    load_settings,
+)
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.memory.guard.steps.audit_gate import AwaitAudit, RequireAudit
 from mnemoscope.memory.limits.audit_mode import parse_audit_mode
 from mnemoscope.memory.privacy.engine.content import content_again
-from mnemoscope.memory.settings import load_settings
-from mnemoscope.telemetry.event.event import OperationClass, Status
 
 KEY = "00112233445566778899aabbccddeeff"
 FORGET, RECALL = OperationClass.FORGET, OperationClass.RECALL

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mnemoscope.memory.guard.operation import Operation
-from mnemoscope.memory.guard.step import Faces
+from mnemoscope.memory.api import Faces, Operation, OperationClass
 from mnemoscope.memory.guard.steps.audit_gate import AwaitAudit, RequireAudit
-from mnemoscope.telemetry.event.event import OperationClass
 
 
 class Noting:

@@ -13,24 +13,31 @@ import pytest
 from opentelemetry import trace as otel_trace
 from presidio_analyzer import EntityRecognizer
 
-from mnemoscope.memory.context import Scope, context, current
-from mnemoscope.memory.errors import (
+from mnemoscope.memory import (
+    BreakerPolicy,
     DeadlineExceededError,
     RedactionError,
+    Scope,
     ScopeError,
     StoreUnavailableError,
+    context,
 )
+from mnemoscope.memory.api import (
+    CallerMistake,
+    Faults,
+    OperationClass,
+    Record,
+    Status,
+    Summary,
+    Turns,
+)
+from mnemoscope.memory.context import current
 from mnemoscope.memory.guard.call import last_event, outer_call
-from mnemoscope.memory.guard.failures import CallerMistake
-from mnemoscope.memory.guard.operation import Record, Summary
-from mnemoscope.memory.guard.step import Turns
 from mnemoscope.memory.limits.breaker import NORMAL, BreakerState
-from mnemoscope.memory.limits.policy import CLASSES, BreakerPolicy
+from mnemoscope.memory.limits.policy import CLASSES
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.event.trace import Tracing
-from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.bench import bench_of
 from tests.kit.patience import GIVE_UP_S
 

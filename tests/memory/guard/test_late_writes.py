@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 
-from mnemoscope.memory.database import Database
+from mnemoscope.memory.api import (
+    ArgumentCodec,
+    Database,
+    JournalledWrites,
+    Method,
+    Operation,
+    OperationClass,
+    Touches,
+)
 from mnemoscope.memory.errors import ForgetUncertainError
 from mnemoscope.memory.guard.guard import Guard
-from mnemoscope.memory.guard.operation import Method, Operation
-from mnemoscope.memory.journal.codec import ArgumentCodec
-from mnemoscope.memory.journal.touches import Touches
-from mnemoscope.memory.journal.writes import JournalledWrites
-from mnemoscope.telemetry.event.event import OperationClass
 from tests.kit.patience import GIVE_UP_S
 
 PUT = Method(

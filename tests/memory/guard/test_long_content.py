@@ -8,12 +8,12 @@ from collections import Counter
 
 import pytest
 
+from mnemoscope.memory import ContentTooLargeError, DeadlineExceededError
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.memory.build import REDACTIONS
-from mnemoscope.memory.errors import ContentTooLargeError, DeadlineExceededError
 from mnemoscope.memory.privacy.engine import engine as engines
 from mnemoscope.memory.privacy.engine.redaction import SHORT_CHARS, CallBound
 from mnemoscope.memory.privacy.engine.redactor import Limits, build_redactor
-from mnemoscope.telemetry.event.event import OperationClass, Status
 from tests.kit.patience import GIVE_UP_S
 
 RECALL, REMEMBER, FORGET = OperationClass.RECALL, OperationClass.REMEMBER, OperationClass.FORGET

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.memory.limits.policy import CLASSES, DEADLINES_S
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.event import OperationClass, Status
 from tests.kit.bench import bench_of
 from tests.kit.patience import GIVE_UP_S
 

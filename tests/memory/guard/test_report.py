@@ -7,15 +7,13 @@ from typing import get_args, get_origin, get_type_hints
 
 import pytest
 
-from mnemoscope.memory.context import EMPTY_SCOPE, Scope
-from mnemoscope.memory.guard.call import Call, nothing_below
-from mnemoscope.memory.guard.operation import Summary
+from mnemoscope.memory import Policy, Scope
+from mnemoscope.memory.api import Call, Event, Status, Summary, TraceRef
+from mnemoscope.memory.context import EMPTY_SCOPE
+from mnemoscope.memory.guard.call import nothing_below
 from mnemoscope.memory.guard.plan import plan_for
 from mnemoscope.memory.guard.steps.report import Report
 from mnemoscope.memory.limits.class_limits import limits_by_class
-from mnemoscope.memory.limits.policy import Policy
-from mnemoscope.telemetry.event.event import Event, Status
-from mnemoscope.telemetry.event.trace import TraceRef
 from tests.kit.patience import GIVE_UP_S
 
 LIMITS = limits_by_class(Policy(), lambda: 0.0)

@@ -7,10 +7,9 @@ import threading
 
 import pytest
 
-from mnemoscope.memory.errors import DeadlineExceededError
+from mnemoscope.memory import BreakerPolicy, DeadlineExceededError
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.memory.limits.breaker import NORMAL
-from mnemoscope.memory.limits.policy import BreakerPolicy
-from mnemoscope.telemetry.event.event import OperationClass, Status
 from tests.kit.patience import GIVE_UP_S
 
 RECALL, FORGET = OperationClass.RECALL, OperationClass.FORGET

@@ -14,8 +14,14 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
 
-from mnemoscope.memory import ConfigurationError, Handoff, HandoffError, Mnemoscope, context
-from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory import (
+    ConfigurationError,
+    Handoff,
+    HandoffError,
+    Mnemoscope,
+    context,
+    load_settings,
+)
 from mnemoscope.memory.testing import scope_for_tests
 
 WORD = "wolframite"

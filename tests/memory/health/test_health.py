@@ -9,23 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from mnemoscope.memory import Check, Health, Mnemoscope, State, context
-from mnemoscope.memory.database import Database
+from mnemoscope.memory import Check, Health, Mnemoscope, State, context, load_settings
+from mnemoscope.memory.api import (
+    ArgumentCodec,
+    Database,
+    DeliveryError,
+    Faults,
+    JournalledWrites,
+    OperationClass,
+)
 from mnemoscope.memory.health import checks as look
 from mnemoscope.memory.health.model import ask, failed
-from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.journal import Journal, JournalStats
-from mnemoscope.memory.journal.writes import JournalledWrites
 from mnemoscope.memory.limits.breaker import BreakerState
 from mnemoscope.memory.privacy.engine.redactor import RedactorHealth
 from mnemoscope.memory.privacy.models.name_model import ModelState
-from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink, scope_for_tests
 from mnemoscope.telemetry.delivery.lane import inside_sink
 from mnemoscope.telemetry.delivery.lane_stats import LaneStats
-from mnemoscope.telemetry.delivery.sink import DeliveryError
-from mnemoscope.telemetry.event.event import OperationClass
-from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.patience import GIVE_UP_S
 
 KEY = "00112233445566778899aabbccddeeff"

@@ -10,22 +10,26 @@ from typing import Any
 
 import pytest
 
-from mnemoscope.memory.context import context
-from mnemoscope.memory.database import Database
+from mnemoscope.memory import context
+from mnemoscope.memory.api import (
+    ArgumentCodec,
+    Database,
+    Faults,
+    JournalledWrites,
+    Method,
+    Operation,
+    OperationClass,
+    Touches,
+)
 from mnemoscope.memory.errors import UnexpectedAnswerError
 from mnemoscope.memory.guard.call import last_event
 from mnemoscope.memory.guard.guard import Guard
-from mnemoscope.memory.guard.operation import Method, Operation
 from mnemoscope.memory.journal import replay
-from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.inspection import Inspection, WriteSelection
 from mnemoscope.memory.journal.journal import MOST_TRIES, Journal
 from mnemoscope.memory.journal.replay import ORDERED_TRIES
-from mnemoscope.memory.journal.touches import UNTOLD, Touches
-from mnemoscope.memory.journal.writes import JournalledWrites
+from mnemoscope.memory.journal.touches import UNTOLD
 from mnemoscope.memory.limits.workers import Expired
-from mnemoscope.telemetry.event.event import OperationClass
-from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.bench import Bench, journalling
 
 PUT = Method(

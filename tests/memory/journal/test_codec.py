@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from mnemoscope.memory.journal.codec import ArgumentCodec, UnkeepableError
+from mnemoscope.memory.api import ArgumentCodec
+from mnemoscope.memory.journal.codec import UnkeepableError
 
 
 class Colour(Enum):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mnemoscope.memory.database import Database
+from mnemoscope.memory.api import Database, Faults, Touches
 from mnemoscope.memory.journal.inspection import (
     Inspection,
     InspectionError,
@@ -21,8 +21,6 @@ from mnemoscope.memory.journal.inspection import (
 from mnemoscope.memory.journal.journal import HUNG_S, Journal, JournalWrite, Parked, Queue
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.touches import Touches
-from mnemoscope.telemetry.process.faults import Faults
 
 KEY = bytes(range(32))
 CRM, NOTES = Database.named("crm", "one"), Database.named("notes", "two")

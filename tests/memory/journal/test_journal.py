@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from mnemoscope.memory.database import Database
-from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory import ConfigurationError
+from mnemoscope.memory.api import Database, Faults, Touches
 from mnemoscope.memory.journal.journal import (
     HUNG_S,
     Entry,
@@ -32,9 +32,7 @@ from mnemoscope.memory.journal.journal import (
 from mnemoscope.memory.journal.journal_file import RESERVE_BYTES, JournalError, JournalFile
 from mnemoscope.memory.journal.processes import this_process
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.touches import Touches
 from mnemoscope.telemetry.files.permissions import create_private
-from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.patience import GIVE_UP_S
 
 HOUR_NS = 3_600 * 10**9

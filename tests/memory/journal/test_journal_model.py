@@ -26,27 +26,32 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from mnemoscope.memory.database import Database
-from mnemoscope.memory.errors import MnemoscopeError
+from mnemoscope.memory import MnemoscopeError
+from mnemoscope.memory.api import (
+    ArgumentCodec,
+    Database,
+    Faults,
+    JournalledWrites,
+    Method,
+    Operation,
+    OperationClass,
+    Status,
+    Touches,
+)
 from mnemoscope.memory.guard.call import last_event
 from mnemoscope.memory.guard.guard import Guard
-from mnemoscope.memory.guard.operation import Method, Operation
 from mnemoscope.memory.journal import journal_file, late_writes, replay
-from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.inspection import Inspection, KeptWrite, WriteSelection
 from mnemoscope.memory.journal.journal import Journal, Queue
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile, looking
 from mnemoscope.memory.journal.records import Sealer, Write
 from mnemoscope.memory.journal.slots import KEPT
-from mnemoscope.memory.journal.touches import Touches
-from mnemoscope.memory.journal.writes import JournalledWrites
 from mnemoscope.memory.privacy.engine.redactor import Redactor, build_redactor
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
+from mnemoscope.telemetry.event.event import Journalled
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.files.file_lock import FileLock
-from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.bench import Bench, journalling
 from tests.kit.deduplication import Deduplication
 from tests.kit.late_calls import Flight, Killed, Wire, flight_here

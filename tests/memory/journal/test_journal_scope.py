@@ -11,12 +11,10 @@ from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.adapters.langgraph.store.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.wrapping import guard_client
-from mnemoscope.memory import Mnemoscope
-from mnemoscope.memory.database import Database
-from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory import ConfigurationError, Mnemoscope, load_settings
+from mnemoscope.memory.api import Database
 from mnemoscope.memory.health.live_metrics import LiveMetrics
 from mnemoscope.memory.journal.journal_file import JournalFile
-from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import breaking, scope_for_tests
 from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.patience import GIVE_UP_S

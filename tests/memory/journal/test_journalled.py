@@ -14,15 +14,26 @@ from typing import Any
 
 import pytest
 
-from mnemoscope.memory.context import context
-from mnemoscope.memory.database import Database
-from mnemoscope.memory.errors import StoreUnavailableError, UnexpectedAnswerError
-from mnemoscope.memory.guard.call import Call
-from mnemoscope.memory.guard.failures import CallerMistake
+from mnemoscope.memory import BreakerPolicy, StoreUnavailableError, context
+from mnemoscope.memory.api import (
+    ArgumentCodec,
+    Call,
+    CallerMistake,
+    Database,
+    Event,
+    Faces,
+    Faults,
+    JournalledWrites,
+    Lookup,
+    Method,
+    Operation,
+    OperationClass,
+    Status,
+    Summary,
+    Touches,
+)
+from mnemoscope.memory.errors import UnexpectedAnswerError
 from mnemoscope.memory.guard.guard import Guard
-from mnemoscope.memory.guard.operation import Method, Operation, Summary
-from mnemoscope.memory.guard.step import Faces
-from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.journal import (
     HUNG_S,
     MOST_TRIES,
@@ -33,12 +44,9 @@ from mnemoscope.memory.journal.journal import (
 )
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.touches import Covered, Touches
-from mnemoscope.memory.journal.writes import JournalledWrites, Lookup
-from mnemoscope.memory.limits.policy import BreakerPolicy
+from mnemoscope.memory.journal.touches import Covered
 from mnemoscope.memory.limits.workers import Expired
-from mnemoscope.telemetry.event.event import Event, Journalled, OperationClass, Status
-from mnemoscope.telemetry.process.faults import Faults
+from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.bench import bench_of, journalling
 from tests.kit.patience import GIVE_UP_S
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from mnemoscope.memory import Role, Roles, context
+from mnemoscope.memory import DeadlineExceededError, RedactionTimeoutError, Role, Roles, context
+from mnemoscope.memory.api import Event, Status
 from mnemoscope.memory.build import REDACTIONS
-from mnemoscope.memory.errors import DeadlineExceededError, RedactionTimeoutError
 from mnemoscope.memory.privacy.engine.engine import Engine
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.event import Event, Journalled, Status
+from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.patience import GIVE_UP_S
 
 MAIL = "ada@example.com"

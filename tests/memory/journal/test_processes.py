@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from mnemoscope.memory.database import Database
+from mnemoscope.memory.api import Database, Faults
 from mnemoscope.memory.journal.journal import Journal, JournalWrite, Parked
 from mnemoscope.memory.journal.processes import ENDED, this_process
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import UNTOLD
-from mnemoscope.telemetry.process.faults import Faults
 
 KEEPER = """
 import sys

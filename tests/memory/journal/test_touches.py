@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemoscope.memory.api import Touches
 from mnemoscope.memory.journal.records import Apart, Sealer, read_touches
-from mnemoscope.memory.journal.touches import UNTOLD, Covered, Touches
+from mnemoscope.memory.journal.touches import UNTOLD, Covered
 
 NO, MAYBE, YES = Covered.NO, Covered.MAYBE, Covered.YES
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemoscope.memory.journal.writes import Lookup
+from mnemoscope.memory.api import Lookup
 
 
 def test_what_looks_for_a_write_shows_no_id():

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from mnemoscope.memory import BreakerPolicy
 from mnemoscope.memory.limits.breaker import NORMAL, REFUSED, Breaker, BreakerState
-from mnemoscope.memory.limits.policy import BreakerPolicy
 from tests.kit.patience import GIVE_UP_S
 
 POLICY = BreakerPolicy(

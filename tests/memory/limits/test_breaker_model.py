@@ -6,8 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
+from mnemoscope.memory import BreakerPolicy
 from mnemoscope.memory.limits.breaker import NORMAL, Breaker, BreakerState
-from mnemoscope.memory.limits.policy import BreakerPolicy
 
 POLICY = BreakerPolicy(
     window_calls=5,

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from mnemoscope.memory.errors import ConfigurationError
-from mnemoscope.memory.limits.policy import FAILS_OPEN, BreakerPolicy, Policy
-from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.memory import BreakerPolicy, ConfigurationError, Policy
+from mnemoscope.memory.api import OperationClass
+from mnemoscope.memory.limits.policy import FAILS_OPEN
 
 RECALL = OperationClass.RECALL
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mnemoscope.telemetry.event.event import Redacted
+from mnemoscope.memory.api import Redacted
 
 MAIL = "ada@example.com"
 

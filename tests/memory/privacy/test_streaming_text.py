@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemoscope.memory.errors import RedactionError
+from mnemoscope.memory import RedactionError
 from mnemoscope.memory.privacy.engine.content import FAILED
 from mnemoscope.memory.privacy.engine.operators import OVERSIZE
 from mnemoscope.memory.privacy.engine.streaming_text import (

@@ -5,8 +5,7 @@ import uuid
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from mnemoscope.memory import configure, context
-from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory import ConfigurationError, configure, context
 from mnemoscope.memory.privacy.detectors.term_lists import read_term_lists
 from tests.kit.growth import grows_in_proportion
 

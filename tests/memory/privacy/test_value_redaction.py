@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from mnemoscope.memory.errors import RedactionError
+from mnemoscope.memory import RedactionError
 from tests.kit.call_costs import cost_of, counted_here
 
 MAIL = "ada@example.com"

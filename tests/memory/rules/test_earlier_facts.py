@@ -27,8 +27,8 @@ from mnemoscope.memory import (
     context,
     load_settings,
 )
+from mnemoscope.memory.api import RunFacts
 from mnemoscope.memory.rules import earlier_facts
-from mnemoscope.memory.rules.run_facts import RunFacts
 from tests.kit.patience import GIVE_UP_S
 
 PLACE = ("facts",)

@@ -13,6 +13,7 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel
 
 from mnemoscope.memory import (
+    Facts,
     Fails,
     HeldError,
     Mnemoscope,
@@ -23,11 +24,12 @@ from mnemoscope.memory import (
     context,
     load_settings,
 )
+from mnemoscope.memory.api import Subject
 from mnemoscope.memory.rules import held_writes
 from mnemoscope.memory.rules.decisions import Decision, decision_event
 from mnemoscope.memory.rules.recheck import Answer, recheck
-from mnemoscope.memory.rules.rule import ALLOW, Facts
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.memory.rules.rule import ALLOW
+from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.event.verdict_event import Choice
 
 TEA = {"likes": "tea, says quimby@example.com"}

@@ -12,23 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemoscope.memory import (
+    Action,
     ConfigurationError,
     Mode,
+    Outcome,
     Phase,
     Phases,
+    Point,
     RefusedError,
     StoppedError,
     context,
 )
+from mnemoscope.memory.api import PASSES, Call, Faults, KeyedHashes, Rulebook, Usage
 from mnemoscope.memory.context import current
-from mnemoscope.memory.guard.call import Call
 from mnemoscope.memory.rules.recheck import Answer, recheck
-from mnemoscope.memory.rules.rule import ALLOW, PASSES, Action, Outcome, Point, facts_from
-from mnemoscope.memory.rules.rulebook import Rulebook
-from mnemoscope.memory.rules.run_facts import KeyedHashes
+from mnemoscope.memory.rules.rule import ALLOW, facts_from
 from mnemoscope.memory.rules.slots import RUN
-from mnemoscope.telemetry.event.usage import Usage
-from mnemoscope.telemetry.process.faults import Faults
 
 SEVEN = (
     Phase("phase1_research", 520, weight=0.1),

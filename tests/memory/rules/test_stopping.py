@@ -22,15 +22,20 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import StructuredTool
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from mnemoscope.memory import ConfigurationError, Facts, Outcome, Point
-from mnemoscope.memory.context import Scope
-from mnemoscope.memory.errors import StoppedError
-from mnemoscope.memory.rules.rule import Action, Turn, facts_from
-from mnemoscope.memory.rules.rulebook import Rulebook
-from mnemoscope.memory.rules.run_facts import MOST_DONE, KeyedHashes, RunFacts
-from mnemoscope.memory.rules.stopping import Stopping
+from mnemoscope.memory import (
+    Action,
+    ConfigurationError,
+    Facts,
+    Outcome,
+    Point,
+    Scope,
+    StoppedError,
+    Stopping,
+)
+from mnemoscope.memory.api import Faults, KeyedHashes, Rulebook, RunFacts
+from mnemoscope.memory.rules.rule import Turn, facts_from
+from mnemoscope.memory.rules.run_facts import MOST_DONE
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.agent_trajectories import Step, trajectories
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

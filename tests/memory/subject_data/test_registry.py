@@ -7,11 +7,9 @@ import gc
 
 import pytest
 
-from mnemoscope.memory.errors import ConfigurationError, ScopeError
-from mnemoscope.memory.scope import Mnemoscope
-from mnemoscope.memory.settings import load_settings
-from mnemoscope.memory.subject_data.records import DataSubject, Erased, Page, SubjectRecord
-from mnemoscope.memory.subject_data.registry import SubjectDataRegistry, keep_clients
+from mnemoscope.memory import ConfigurationError, Mnemoscope, ScopeError, load_settings
+from mnemoscope.memory.api import DataSubject, Erased, Page, SubjectDataRegistry, SubjectRecord
+from mnemoscope.memory.subject_data.registry import keep_clients
 from mnemoscope.memory.subject_data.runner import SubjectDataRunner
 
 ADA = DataSubject(customer="c-grace")

@@ -11,14 +11,16 @@ import pytest
 from mnemoscope.memory.api import (
     CallerMistake,
     Deletes,
+    Erased,
     Method,
     OperationClass,
+    Page,
     Scope,
     StoreAdapter,
     StoreBinding,
+    SubjectRecord,
     Summary,
 )
-from mnemoscope.memory.subject_data.records import Erased, Page, SubjectRecord
 from mnemoscope.memory.testing import AdapterCase, check_adapter
 
 

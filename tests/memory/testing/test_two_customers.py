@@ -9,10 +9,13 @@ import pytest
 
 from mnemoscope.memory.api import (
     Deletes,
+    Erased,
+    Page,
     Scope,
     ScopeError,
     StoreAdapter,
     StoreBinding,
+    SubjectRecord,
     Summary,
     forget,
     method_table,
@@ -20,7 +23,6 @@ from mnemoscope.memory.api import (
     remember,
 )
 from mnemoscope.memory.guard.steps.tenancy import Tenancy
-from mnemoscope.memory.subject_data.records import Erased, Page, SubjectRecord
 from mnemoscope.memory.testing import AdapterCase, check_adapter
 
 

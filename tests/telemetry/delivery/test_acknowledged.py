@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from mnemoscope.memory.api import UnacceptableError
 from mnemoscope.telemetry.delivery.acknowledged import MOST_RANGES, Acknowledged, NumberRange
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.delivery.sink import UnacceptableError
 from tests.kit.patience import GIVE_UP_S
 
 

@@ -11,7 +11,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
 from prometheus_client import CollectorRegistry
 
-from mnemoscope.telemetry.delivery.sink import Checkable, DeliveryError
+from mnemoscope.memory.api import Checkable, DeliveryError
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink
 from mnemoscope.telemetry.logs.sink import LogSink
 from mnemoscope.telemetry.otlp.sink import OtlpSink

@@ -56,7 +56,7 @@ def langsmith(langsmith_server) -> tuple[Callable[[], Any], Callable[[], bytes]]
 @pytest.fixture
 def audit(tmp_path) -> tuple[Callable[[], Any], Callable[[], bytes]]:
     """Return how to make an audit sink, and all its files."""
-    from mnemoscope.audit.log import AuditLog
+    from mnemoscope.audit import AuditLog
     from mnemoscope.audit.sink.sink import AuditSink
 
     folder = tmp_path / "audit"

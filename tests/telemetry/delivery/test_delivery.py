@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
+from mnemoscope.memory.api import UnacceptableError, UnavailableError
 from mnemoscope.telemetry.delivery.delivery import RETRY_AFTER_MOST_S, SPLITS, Delivery
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
-from mnemoscope.telemetry.delivery.sink import UnacceptableError, UnavailableError
 
 
 class Sink:

@@ -13,12 +13,10 @@ from textwrap import dedent
 import pytest
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
 
+from mnemoscope.memory.api import Event, Faults, UnavailableError
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.lane import Lane, inside_sink
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
-from mnemoscope.telemetry.delivery.sink import UnavailableError
-from mnemoscope.telemetry.event.event import Event
-from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.children import exit_code_of_child
 from tests.kit.patience import GIVE_UP_S
 

@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.verification.whole import verify
+from mnemoscope.memory.api import SinkOutput, UnavailableError
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
-from mnemoscope.telemetry.delivery.sink import SinkOutput, UnavailableError
 from tests.kit.patience import GIVE_UP_S
 
 REST_S, CLOSE_S = 1.0, 1.0

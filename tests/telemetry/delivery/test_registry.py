@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from mnemoscope.memory import ConfigurationError, Mnemoscope
-from mnemoscope.memory.settings import SINK_NAMES, load_settings
+from mnemoscope.memory import ConfigurationError, Mnemoscope, load_settings
+from mnemoscope.memory.api import SinkContext
+from mnemoscope.memory.settings import SINK_NAMES
 from mnemoscope.memory.sinks import SINKS
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.delivery.registry import GROUP, SinkContext, SinkRegistry
+from mnemoscope.telemetry.delivery.registry import GROUP, SinkRegistry
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from tests.kit.patience import GIVE_UP_S
 

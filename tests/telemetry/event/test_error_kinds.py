@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mnemoscope.memory.api import Status
 from mnemoscope.telemetry.event.error_kinds import error_kind
-from mnemoscope.telemetry.event.event import Status
 
 NO_ERROR = {Status.OK, Status.EMPTY, Status.CANCELLED}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mnemoscope.memory.api import TraceRef
 from mnemoscope.telemetry.event.self_time import SelfTime
-from mnemoscope.telemetry.event.trace import TraceRef
 
 OUTER = TraceRef(0xA, 0x1)
 INNER = TraceRef(0xA, 0x2, parent_span_id=0x1)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemoscope.audit import Identity
 from mnemoscope.telemetry.event.spelling import (
-    Identity,
     folded,
     folded_hash,
     open_sealed,

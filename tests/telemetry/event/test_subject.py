@@ -11,7 +11,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.memory.api import Subject
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 ADA = "ada@example.com"
 

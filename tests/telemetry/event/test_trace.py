@@ -11,7 +11,8 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
-from mnemoscope.telemetry.event.trace import RandomIds, TraceRef, Tracing, entered
+from mnemoscope.memory.api import TraceRef
+from mnemoscope.telemetry.event.trace import RandomIds, Tracing, entered
 from tests.kit.children import exit_code_of_child
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mnemoscope.telemetry.event.event import OperationClass, Redacted
+from mnemoscope.memory.api import OperationClass, Redacted
 from mnemoscope.telemetry.event.parent_run import RUNS
 from mnemoscope.telemetry.langsmith import direct as langsmith_direct
 from mnemoscope.telemetry.langsmith import sink as langsmith

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langsmith import utils
 
-from mnemoscope.telemetry.delivery.registry import SinkContext
+from mnemoscope.memory.api import SinkContext
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.langsmith.factory import TRACING, build
 

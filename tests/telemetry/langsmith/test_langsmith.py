@@ -10,10 +10,8 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
+from mnemoscope.memory.api import OperationClass, Redacted, Status, TraceRef, Usage
 from mnemoscope.telemetry.event.parent_run import ParentRun
-from mnemoscope.telemetry.event.trace import TraceRef
-from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.langsmith import sink as langsmith_sink
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink, capture_parent
 from tests.kit.own_process import leaving, run_code

@@ -10,15 +10,19 @@ import sys
 import pytest
 from loguru import logger
 
+from mnemoscope.memory.api import (
+    OperationClass,
+    Redacted,
+    Status,
+    Subject,
+    TraceRef,
+    UnavailableError,
+    Usage,
+)
+from mnemoscope.telemetry import JsonFormatter
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
-from mnemoscope.telemetry.delivery.sink import UnavailableError
-from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
-from mnemoscope.telemetry.event.subject import Subject
-from mnemoscope.telemetry.event.trace import TraceRef
-from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.logs import records as log_records
-from mnemoscope.telemetry.logs.records import JsonFormatter
 from mnemoscope.telemetry.logs.sink import LogSink, sentence
 from mnemoscope.telemetry.text import clean_text, json_text, utc_text
 from tests.kit.patience import GIVE_UP_S

@@ -9,13 +9,10 @@ from loguru import logger
 from opentelemetry import trace as otel_trace
 from opentelemetry.trace import NonRecordingSpan
 
-from mnemoscope.telemetry.event.trace import TraceRef, Tracing, entered
-from mnemoscope.telemetry.logs.trace_context import (
-    TraceIds,
-    add_trace_ids,
-    patch_record,
-    trace_ids,
-)
+from mnemoscope.memory.api import TraceRef
+from mnemoscope.telemetry import TraceIds, add_trace_ids, patch_record
+from mnemoscope.telemetry.event.trace import Tracing, entered
+from mnemoscope.telemetry.logs.trace_context import trace_ids
 
 REF = TraceRef(0xA1, 0xB1)
 IDS = {"trace_id": f"{0xA1:032x}", "span_id": f"{0xB1:016x}"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mnemoscope.telemetry.event.event import OperationClass, Status
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.telemetry.otlp.conventions import semconv
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 from mnemoscope.telemetry.otlp.histograms import OwnHistograms
@@ -127,7 +127,7 @@ def test_operations_of_adapters_have_the_conventions_names():
     from mnemoscope.adapters.langgraph.store import adapter as store
     from mnemoscope.adapters.mem0 import methods as mem0
     from mnemoscope.adapters.qdrant import methods as qdrant
-    from mnemoscope.memory.guard.operation import Method
+    from mnemoscope.memory.api import Method
     from mnemoscope.telemetry.otlp.phases import OPERATIONS
 
     rows = [

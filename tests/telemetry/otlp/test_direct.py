@@ -15,8 +15,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.resources import Resource
 
-from mnemoscope.telemetry.event.event import Redacted, Status
-from mnemoscope.telemetry.event.trace import TraceRef
+from mnemoscope.memory.api import Redacted, Status, TraceRef
 from mnemoscope.telemetry.otlp import export as otlp_export
 from mnemoscope.telemetry.otlp.conventions import semconv
 from mnemoscope.telemetry.otlp.export import OwnTraces

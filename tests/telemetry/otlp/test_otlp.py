@@ -20,15 +20,18 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRatioBased
 
-from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.delivery.sink import (
+from mnemoscope.memory.api import (
     DeliveryError,
+    OperationClass,
+    Redacted,
+    Status,
+    TraceRef,
     UnacceptableError,
     UnavailableError,
+    Usage,
 )
-from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
-from mnemoscope.telemetry.event.trace import CURRENT, TraceRef, Tracing, entered
-from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.event.trace import CURRENT, Tracing, entered
 from mnemoscope.telemetry.otlp.conventions import semconv
 from mnemoscope.telemetry.otlp.host import host_tracing
 from mnemoscope.telemetry.otlp.metrics import OTHER, CappedValues

@@ -27,10 +27,8 @@ from opentelemetry.trace import (
 )
 from prometheus_client import CollectorRegistry
 
-from mnemoscope.memory import Mnemoscope
-from mnemoscope.memory.health.model import State
+from mnemoscope.memory import Mnemoscope, State, load_settings
 from mnemoscope.memory.privacy.engine.redactor import Redactor
-from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.otlp.redacted_span import FAILED
 from mnemoscope.telemetry.otlp.span_counts import SpanOutcome

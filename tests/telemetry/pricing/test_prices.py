@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.memory.api import Usage
 from mnemoscope.telemetry.pricing.prices import Price, PriceFileError, Prices
 
 TABLE = Prices(

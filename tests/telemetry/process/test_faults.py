@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from mnemoscope.telemetry.process.faults import Faults
+from mnemoscope.memory.api import Faults
 from tests.kit.patience import GIVE_UP_S
 
 

@@ -13,7 +13,8 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
-from mnemoscope.telemetry.prometheus.live import LiveCollector, Sample
+from mnemoscope.memory.api import Sample
+from mnemoscope.telemetry.prometheus.live import LiveCollector
 
 
 @pytest.fixture

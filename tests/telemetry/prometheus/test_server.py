@@ -15,8 +15,8 @@ from msgspec import structs
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from mnemoscope.memory.settings import load_settings
-from mnemoscope.telemetry.delivery.registry import SinkContext
+from mnemoscope.memory import load_settings
+from mnemoscope.memory.api import SinkContext
 from mnemoscope.telemetry.prometheus.factory import build
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
 from tests.kit.children import exit_code_of_child

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mnemoscope.memory.api import Subject
 from mnemoscope.memory.privacy.engine.content import content_again
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.queue import event_file
 from mnemoscope.telemetry.queue import writer as relay_writer
 from mnemoscope.telemetry.queue.event_file import PAGE_BYTES
@@ -351,8 +352,7 @@ def test_what_is_no_file_of_events_is_told(folder, content):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Return the bytes of a file of twenty events, and where each of them begins and ends."""
-    from mnemoscope.telemetry.event.event import Event, OperationClass, Status
-    from mnemoscope.telemetry.event.trace import TraceRef
+    from mnemoscope.memory.api import Event, OperationClass, Status, TraceRef
 
     folder = tmp_path_factory.mktemp("files") / "relay"
     writer, ends = QueueWriter(folder, KEYS, 2 * MIB), [PAGE_BYTES]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from mnemoscope.memory.api import Event, UnavailableError
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.delivery.sink import LookAtWriters, UnavailableError
-from mnemoscope.telemetry.event.event import Event
+from mnemoscope.telemetry.delivery.sink import LookAtWriters
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.queue.writer import QueueWriter
 from mnemoscope.telemetry.relay.folder import take_folder

@@ -7,7 +7,8 @@ import signal
 
 import pytest
 
-from mnemoscope.telemetry.prometheus.live import LiveMetric, counter, latest
+from mnemoscope.memory.api import LiveMetric
+from mnemoscope.telemetry.prometheus.live import counter, latest
 from mnemoscope.telemetry.relay.figures import SILENT_AFTER_S, FiguresTeller, WritersFigures
 from tests.kit.children import exit_code_of_child
 from tests.kit.patience import until

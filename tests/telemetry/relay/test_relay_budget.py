@@ -11,17 +11,16 @@ import threading
 import pytest
 from prometheus_client import CollectorRegistry
 
+from mnemoscope.memory.api import Faults, Subject
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.delivery.lane import Lane
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
 from mnemoscope.telemetry.event.sink_pseudonyms import SinkPseudonyms
-from mnemoscope.telemetry.event.subject import Subject
 from mnemoscope.telemetry.langsmith.direct import DirectRuns
 from mnemoscope.telemetry.langsmith.runs import runs_of
 from mnemoscope.telemetry.logs.sink import LogSink
 from mnemoscope.telemetry.otlp.fast.wire import span_of
-from mnemoscope.telemetry.process.faults import Faults
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
 from mnemoscope.telemetry.queue.event_file import PAGE_BYTES
 from mnemoscope.telemetry.queue.folder import files_in

@@ -11,10 +11,9 @@ from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkp
 from mnemoscope.adapters.langgraph.checkpoint import degraded as langgraph_degraded
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.database import Database
+from mnemoscope.memory import BreakerPolicy, Policy
+from mnemoscope.memory.api import Database, OperationClass
 from mnemoscope.memory.limits import replayer
-from mnemoscope.memory.limits.policy import BreakerPolicy, Policy
-from mnemoscope.telemetry.event.event import OperationClass
 from tests.kit.bench import wrapping
 from tests.kit.patience import GIVE_UP_S
 

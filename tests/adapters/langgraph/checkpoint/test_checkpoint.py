@@ -23,15 +23,15 @@ from langgraph.types import Command, Interrupt, Send, interrupt
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER, METHODS, NOT_GUARDED
 from mnemoscope.adapters.langgraph.shared.state import StateWalker
 from mnemoscope.adapters.toolkit.proxy import guard_of, inner_of
-from mnemoscope.memory import context
-from mnemoscope.memory.errors import (
+from mnemoscope.memory import (
     DeadlineExceededError,
+    Policy,
     RedactionError,
     ScopeError,
     UnsupportedClientError,
+    context,
 )
-from mnemoscope.memory.limits.policy import Policy
-from mnemoscope.telemetry.event.event import OperationClass, Status
+from mnemoscope.memory.api import OperationClass, Status
 from tests.kit.bench import wrapping
 from tests.kit.patience import GIVE_UP_S
 

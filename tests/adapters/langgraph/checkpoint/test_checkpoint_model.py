@@ -18,14 +18,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.langgraph.checkpoint.lost import ThreadChangedError
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.database import Database
-from mnemoscope.memory.errors import StoreUnavailableError
+from mnemoscope.memory import BreakerPolicy, Policy, StoreUnavailableError
+from mnemoscope.memory.api import Database, OperationClass
 from mnemoscope.memory.guard.call import last_event
-from mnemoscope.memory.limits.policy import BreakerPolicy, Policy
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.event.event import Journalled, OperationClass
+from mnemoscope.telemetry.event.event import Journalled
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from tests.kit.bench import Bench, wrapping
 from tests.kit.patience import GIVE_UP_S

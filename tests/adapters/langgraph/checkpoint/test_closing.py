@@ -9,8 +9,8 @@ import pytest
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.toolkit.proxy import guard_of
+from mnemoscope.memory import load_settings
 from mnemoscope.memory.health.checks import examine
-from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.unplugged_savers import Memory, put, steps
 

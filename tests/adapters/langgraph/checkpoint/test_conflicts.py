@@ -14,10 +14,9 @@ from langgraph.types import Command
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.errors import ConfigurationError, MnemoscopeError
+from mnemoscope.memory import ConfigurationError, MnemoscopeError, load_settings
 from mnemoscope.memory.health.checks import examine
 from mnemoscope.memory.health.live_metrics import LiveMetrics
-from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.bench import wrapping
 from tests.kit.patience import GIVE_UP_S, until

@@ -19,11 +19,11 @@ from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER, METHODS
 from mnemoscope.adapters.langgraph.checkpoint.degraded import DegradedCheckpoints
 from mnemoscope.adapters.langgraph.checkpoint.followed import PendingWrite
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.errors import ConfigurationError, StoreUnavailableError
+from mnemoscope.memory import ConfigurationError, StoreUnavailableError, load_settings
+from mnemoscope.memory import State as HealthState
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.memory.health.checks import examine
-from mnemoscope.memory.health.model import State as HealthState
-from mnemoscope.memory.settings import load_settings
-from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
+from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.bench import wrapping
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.unplugged_savers import MAIL, Memory, approving, pluggable, thread

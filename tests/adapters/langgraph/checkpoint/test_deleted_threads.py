@@ -12,10 +12,10 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.errors import DeadlineExceededError, StoreUnavailableError
+from mnemoscope.memory import DeadlineExceededError, StoreUnavailableError
+from mnemoscope.memory.api import DataSubject, OperationClass
 from mnemoscope.memory.limits.policy import DEADLINES_S
-from mnemoscope.memory.subject_data.records import DataSubject
-from mnemoscope.telemetry.event.event import Journalled, OperationClass
+from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.bench import wrapping
 from tests.kit.patience import GIVE_UP_S, until
 from tests.kit.unplugged_savers import (

@@ -30,7 +30,7 @@ from pydantic import BaseModel, PrivateAttr, SecretStr
 from pydantic.v1 import BaseModel as FirstModel
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
-from mnemoscope.memory.errors import RedactionError
+from mnemoscope.memory import RedactionError
 from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)

@@ -28,7 +28,7 @@ from prometheus_client import CollectorRegistry
 
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
 from mnemoscope.adapters.langgraph.runs.graph import runnable
-from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.otlp.sink import OtlpSink

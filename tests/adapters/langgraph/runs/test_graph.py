@@ -29,9 +29,8 @@ from mnemoscope.adapters.langgraph.runs.callbacks import GraphCallbacks, graph_c
 from mnemoscope.adapters.langgraph.runs.graph import runnable
 from mnemoscope.adapters.langgraph.runs.stream import UsageFactory, UsageTransformer
 from mnemoscope.adapters.langgraph.store import adapter as langgraph_store
-from mnemoscope.memory import context, feature
-from mnemoscope.memory.errors import UnsupportedClientError
-from mnemoscope.telemetry.event.event import OperationClass, Status
+from mnemoscope.memory import UnsupportedClientError, context, feature
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.telemetry.pricing.prices import Prices
 from tests.kit.bench import wrapping
 from tests.kit.patience import GIVE_UP_S

@@ -17,8 +17,7 @@ from langsmith import Client, traceable
 from langsmith.run_helpers import tracing_context
 
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
-from mnemoscope.memory.scope import Mnemoscope
-from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory import Mnemoscope, load_settings
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink
 from tests.kit.patience import GIVE_UP_S
 

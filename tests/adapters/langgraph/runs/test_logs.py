@@ -9,7 +9,8 @@ from langgraph.graph import START, StateGraph
 from loguru import logger
 
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.logs.trace_context import patch_record, trace_ids
+from mnemoscope.telemetry import patch_record
+from mnemoscope.telemetry.logs.trace_context import trace_ids
 from tests.kit.patience import GIVE_UP_S
 
 

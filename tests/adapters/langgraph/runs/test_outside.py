@@ -16,8 +16,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 
-from mnemoscope.memory import Budget, context, feature
-from mnemoscope.memory.errors import BudgetExceededError
+from mnemoscope.memory import Budget, BudgetExceededError, context, feature
 from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.patience import GIVE_UP_S
 

@@ -18,9 +18,9 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.memory import Budget, BudgetExceeded
+from mnemoscope.memory.api import Status
 from mnemoscope.memory.budgets.under_way import BudgetWait
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.event import Status
 from tests.kit.patience import GIVE_UP_S, until
 
 TOKENS = {"input_tokens": 1, "output_tokens": 0, "total_tokens": 1}

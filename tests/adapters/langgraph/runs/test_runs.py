@@ -8,9 +8,7 @@ import pytest
 
 from mnemoscope.adapters.langgraph.runs.runs import Runs
 from mnemoscope.adapters.langgraph.runs.spans import RunKind
-from mnemoscope.telemetry.event.event import Status
-from mnemoscope.telemetry.event.trace import TraceRef
-from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.memory.api import Status, TraceRef, Usage
 
 TASK = "6f1c"
 NOWHERE = TraceRef(1, 1)

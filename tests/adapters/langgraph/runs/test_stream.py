@@ -23,7 +23,7 @@ from mnemoscope.adapters.langgraph.runs.graph import runnable
 from mnemoscope.adapters.langgraph.runs.runs import Runs
 from mnemoscope.adapters.langgraph.runs.stream import UsageFactory
 from mnemoscope.memory import context, feature
-from mnemoscope.telemetry.event.event import OperationClass, Status
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.telemetry.pricing.prices import Price, PriceFileError, Prices
 from tests.kit.patience import GIVE_UP_S
 

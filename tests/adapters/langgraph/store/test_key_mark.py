@@ -18,7 +18,7 @@ from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 from mnemoscope.adapters.langgraph.store.key_mark import MARK
 from mnemoscope.memory import KeyMismatchError
-from mnemoscope.memory.subject_data.records import DataSubject
+from mnemoscope.memory.api import DataSubject
 from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.patience import GIVE_UP_S
 

@@ -25,10 +25,8 @@ from langgraph.store.sqlite.aio import AsyncSqliteStore
 from mnemoscope.adapters.langgraph.store.adapter import ADAPTER, METHODS, NOT_GUARDED
 from mnemoscope.adapters.langgraph.store.addresses import Addresses
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory import context
-from mnemoscope.memory.errors import ScopeError, UnsupportedClientError
-from mnemoscope.memory.limits.policy import Policy
-from mnemoscope.telemetry.event.event import OperationClass, Status
+from mnemoscope.memory import Policy, ScopeError, UnsupportedClientError, context
+from mnemoscope.memory.api import OperationClass, Status
 from tests.kit.bench import wrapping
 
 guarded = wrapping(ADAPTER)

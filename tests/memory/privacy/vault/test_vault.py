@@ -13,15 +13,19 @@ from textwrap import dedent
 
 import pytest
 
-from mnemoscope.memory import ConfigurationError, Mnemoscope, ScopeError, VaultError, context
-from mnemoscope.memory.guard.operation import Method, Operation
+from mnemoscope.memory import (
+    ConfigurationError,
+    Mnemoscope,
+    ScopeError,
+    VaultError,
+    context,
+    load_settings,
+)
+from mnemoscope.memory.api import Faults, Method, Operation, OperationClass, Status
 from mnemoscope.memory.privacy.vault.vault import MAX_ORIGINAL_CHARS, MAX_QUEUED, Vault
 from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
 from mnemoscope.memory.privacy.vault.vault_tables import VaultEntry
-from mnemoscope.memory.settings import load_settings
-from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.event.subject import SubjectKeys
-from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.children import exit_code_of_child
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.vault_host import KEY, MAIL, NAME, SECRET, Host

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mnemoscope.memory import ScopeError, UncertainErasureError
+from mnemoscope.memory.api import Faults
 from mnemoscope.memory.privacy.vault.vault import Vault
 from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
 from mnemoscope.telemetry.event.subject import SubjectKeys
-from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.patience import GIVE_UP_S
 
 SECRETS = [SubjectKeys(bytes([number]) * 16) for number in range(3)]

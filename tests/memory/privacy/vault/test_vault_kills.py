@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import pytest
 
 from mnemoscope.memory import VaultError
+from mnemoscope.memory.api import Faults
 from mnemoscope.memory.privacy.vault import vault_file
 from mnemoscope.memory.privacy.vault.vault import Vault
 from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
 from mnemoscope.telemetry.event.subject import SubjectKeys
-from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.children import exit_code_of_child
 from tests.kit.vault_version_1 import make
 

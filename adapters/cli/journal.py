@@ -82,6 +82,8 @@ def show(
 
     with _inspected(path) as found:
         write = found.write(seq)
+    # Listed all the same: that it waits is no secret, and somebody has to decide what becomes of
+    # it.
     if write.write is None:
         raise CommandError(
             f"write {seq} cannot be opened: it is damaged, or was sealed under another key than "
@@ -145,6 +147,7 @@ def drop(
     from .journal_screen import change_lines, document
 
     choice = _choice(seqs, database, all_parked=all_parked)
+    # One is named by its place; of several nobody knows each.
     if not yes and (all_parked or len(choice.seqs) > 1):
         raise CommandError("pass --yes to drop more than one write. Nothing was changed.", USAGE)
     with _inspected(path) as found:
@@ -158,6 +161,7 @@ def drop(
 
 
 def _choice(seqs: list[int] | None, database: str | None, *, all_parked: bool) -> WriteSelection:
+    # Neither would be everything that waits, and both leave open which is meant.
     if bool(seqs) == all_parked:
         raise ConfigurationError("pass the places of writes, or --all-parked")
     from ...memory.journal.inspection import WriteSelection
@@ -173,6 +177,7 @@ def _tell(lines: Iterable[str]) -> None:
 def _log(journal_path: Path, dropped: Sequence[KeptWrite]) -> None:
     """Tell of what was *dropped* where the application's events are told."""
     from ...memory.settings import load_settings
+    from ...telemetry.logs.file import LogFile
     from ...telemetry.text import json_text, utc_text
 
     seqs = [each.seq for each in dropped]
@@ -183,13 +188,15 @@ def _log(journal_path: Path, dropped: Sequence[KeptWrite]) -> None:
         "message": message,
         "seqs": seqs,
     }
-    path = load_settings().log_file
+    settings = load_settings()
+    path = settings.log_file
     if path is None:
         say(message)
         return
+    # As the application writes it: under the file's lock, with its mode, and moved aside when full.
+    file = LogFile(path, most_bytes=settings.log_file_bytes, kept=settings.log_files_kept)
     try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json_text(line) + "\n")
+        file.append(json_text(line) + "\n")
     except OSError as exc:
         say(f"{message}; {path} could not be told: {(exc.strerror or '').lower()}")
 

@@ -44,7 +44,7 @@ from ...toolkit.public import Public, checked_public, with_public
 from ..backends import is_shared, is_thread_bound, stays
 from ..database import database_of
 from ..failures import STORE_MISTAKES
-from .addresses import Addresses, is_labels
+from .addresses import Addresses, is_labels, path_of
 from .batch import batch_parts
 from .embeddings import prepare_embeddings
 from .journal import writes
@@ -71,17 +71,11 @@ def _collection(arguments: Arguments) -> str | None:
         if labels := arguments.get(name):
             try:
                 if labels.__class__ is tuple:
-                    return _path(labels)
-                return _path(tuple(labels)) if is_labels(labels) else None
+                    return path_of(labels)
+                return path_of(tuple(labels)) if is_labels(labels) else None
             except TypeError:  # a label that is no text: the store says so
                 return None
     return None
-
-
-@lru_cache(maxsize=8_192)
-def _path(labels: tuple[Any, ...]) -> str:
-    """Return the labels of a namespace as one text, which no other namespace has."""
-    return "/".join([str(each).replace("%", "%25").replace("/", "%2F") for each in labels])
 
 
 def _content(arguments: Arguments) -> dict[str, Any]:
@@ -137,12 +131,12 @@ def _sift_items(result: Any, _arguments: Arguments, keep: Keep) -> Any:
 
 
 def _items_within(result: Any, _arguments: Arguments, allows: Allows) -> Any:
-    kept = [each for each in result if allows(_path(each.namespace))]
+    kept = [each for each in result if allows(path_of(each.namespace))]
     return result if len(kept) == len(result) else kept
 
 
 def _namespaces_within(result: Any, _arguments: Arguments, allows: Allows) -> Any:
-    kept = [each for each in result if allows(_path(each))]
+    kept = [each for each in result if allows(path_of(each))]
     return result if len(kept) == len(result) else kept
 
 

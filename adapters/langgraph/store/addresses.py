@@ -266,6 +266,17 @@ def _index(_self: Addresses, paths: Any, redaction: Redaction) -> Any:
     return [redaction.label(p) if isinstance(p, str) else redaction.value(p) for p in given]
 
 
+@lru_cache(maxsize=_REMEMBERED)
+def path_of(labels: tuple[Any, ...]) -> str:
+    """Return the labels of a namespace as one text, which no other namespace has."""
+    return "/".join([str(each).replace("%", "%25").replace("/", "%2F") for each in labels])
+
+
+def label_of(part: str) -> str:
+    """Return the label that is a *part* of such a text."""
+    return part.replace("%2F", "/").replace("%25", "%")
+
+
 def is_labels(value: Any) -> TypeGuard[Labels]:
     """Tell whether *value* can be a namespace."""
     return isinstance(value, (tuple, list))

@@ -28,6 +28,7 @@ from ....memory.subject_data.records import (
 from ...toolkit.public import KnownPublic
 from ...toolkit.sync_async import loop_of, run_in_client_loop
 from ..files import clean_files, execute, files_of
+from .addresses import label_of, path_of
 
 Namespace = tuple[str, ...]
 
@@ -141,11 +142,12 @@ class StoreSubjectData:
         pattern = _pattern(memory.collection or "")
         found: list[StoredMemory] = []
         for namespace in await self._listed():
-            match = pattern.fullmatch("/".join(namespace))
-            if match is None or not all(map(memory.is_customer, match.groups())):
+            match = pattern.fullmatch(path_of(namespace))
+            owners = [] if match is None else [*map(label_of, match.groups())]
+            if match is None or not all(map(memory.is_customer, owners)):
                 continue
             if await self._batch(GetOp(namespace, memory.memory_id, refresh_ttl=False)):
-                found.append(StoredMemory(namespace, next(iter(match.groups()), None)))
+                found.append(StoredMemory(namespace, next(iter(owners), None)))
         if len(found) > 1:
             raise UncertainOwnerError(
                 f"{len(found):,} namespaces have an item of this key, and may be the one: look at "

@@ -23,8 +23,15 @@ from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkp
 from mnemoscope.adapters.langgraph.checkpoint.subject_data import CheckpointSubjectData
 from mnemoscope.adapters.langgraph.store import adapter as langgraph_store
 from mnemoscope.adapters.langgraph.store.subject_data import StoreSubjectData
-from mnemoscope.memory.subject_data.records import PAGE_SIZE, DataSubject
+from mnemoscope.memory.context import context
+from mnemoscope.memory.subject_data.records import (
+    PAGE_SIZE,
+    DataSubject,
+    LoggedMemory,
+    RemovalOutcome,
+)
 from mnemoscope.memory.subject_data.runner import SubjectDataRunner
+from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.bench import wrapping
 from tests.kit.remains import found_in
 
@@ -147,6 +154,29 @@ class TestStore:
         assert "customer_at" in provider.unavailable
         assert await everything(provider) == []
         assert guarded is not None
+
+
+@pytest.mark.parametrize("customer", ["c-42", "acme/c%42"])
+@pytest.mark.parametrize("label", ["notes", "notes/2026", "50%", "%2F"])
+def test_a_memory_is_found_by_what_the_trail_calls_its_namespace(label, customer):
+    """Which is one text, in which what stands between labels is escaped inside of them."""
+    bare = InMemoryStore()
+    with scope_for_tests() as (scope, sink):
+        store = scope.store(bare, customer_at=1)
+        with context(customer=customer):
+            store.put((label, customer), "k", {"text": "tea"})
+        assert scope.flush()
+        logged = LoggedMemory(
+            store="langgraph.store",
+            collection=sink.events[0].collection,
+            memory_id="k",
+            is_customer=customer.__eq__,
+        )
+        with scope.memory_stores() as stores:
+            outcome, why = stores.take_out(logged)
+
+    assert (outcome, why) == (RemovalOutcome.DELETED, "")
+    assert bare.get((label, customer), "k") is None
 
 
 class State(TypedDict):

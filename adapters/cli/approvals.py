@@ -38,6 +38,7 @@ def list_(
     from .scope import open_trail
 
     everything = [each for each in _held(open_trail(audit_url)) if all_ or each.waits]
+    # Oldest first, so that the newest are at the end, where a terminal shows them.
     shown = everything[-limit:]
     if json:
         Console().print_json(json_text([_document(each) for each in shown]))
@@ -101,10 +102,12 @@ def decide(
         used=found.standing.used,
         by=Subject(by, tenant=None, keys=log.ring.current),
     )
+    # Whoever decides second is told so, rather than that it was done: the first decision holds.
     is_late = bool(found.standing.decision) or not found.asks
     if is_late or not (trail.record(event) or choice == "skip"):
         decision = _one(log, approval).standing.decision or "used"
         raise CommandError(f"{approval} is decided already: {decision}", UNUSABLE)
+    # At once: this decision may be the one that the gate was short of, or that blocks it.
     mode = change_mode(trail, found.gate)
     if json:
         said = {"approval": approval, "choice": choice, "gate": found.gate, "mode": mode}
@@ -144,6 +147,7 @@ def reset(gate: Gate, audit_url: AuditUrl = None, json: Json = False) -> None:
     from .scope import open_trail
 
     log = open_trail(audit_url)
+    # A mistyped name would begin a gate of its own in the trail.
     if gate not in {each["gate"] for each in _agreements(log)}:
         raise CommandError(f"no verdict of a gate {gate} is recorded", USAGE)
     mode = change_mode(AuditedDecisions(log), gate, is_reset=True)
@@ -172,6 +176,7 @@ def _row(log: AuditLog, seq: int) -> AuditRow:
     from ...audit.store.snapshot import found_by_seqs
 
     with log.reading() as snapshot:
+        # By its place: only there is its content, which the list goes without.
         (found,) = found_by_seqs(snapshot, [seq])
         return row_from(found)
 

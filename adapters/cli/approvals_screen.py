@@ -46,6 +46,7 @@ def show_screen(held: Held, row: AuditRow) -> RenderableType:
     table.add_row("reason", held.reason)
     table.add_row("held since", f"{_moment(held.since_us)} UTC, asked {held.asks} times")
     for name, value in held.evidence.items():
+        # Above already, by the names that people know them by.
         if name not in {"approval", "gate"} and value not in {None, ""}:
             table.add_row(name, f"{value:.3g}" if isinstance(value, float) else f"{value}")
     if row.run:
@@ -56,6 +57,7 @@ def show_screen(held: Held, row: AuditRow) -> RenderableType:
         content = "(erased)"
     else:
         content = text_of(row.content) or row.content or ""
+    # As `Text`: brackets in it would be read as markup.
     table.add_row("content", Text(content))
     return Padding(table, (1, 1))
 

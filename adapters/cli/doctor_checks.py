@@ -64,6 +64,7 @@ def _unshared(settings: Settings) -> Settings:
         "relay": None,  # whose sinks are then looked at as if they were this process's
     }
     if configured_keys(settings) is None:
+        # One for this process: the scope would make the key file, and a check is to leave nothing.
         changes["audit_pseudonym_key"] = Secret(secrets.token_hex(32))
     return structs.replace(settings, **changes)
 
@@ -81,6 +82,7 @@ def _outside_checks(settings: Settings) -> tuple[Check, ...]:
     if port is not None:
         host = reachable_host(settings.prometheus_address)
         questions["metrics port"] = lambda: _metrics_port(host, port)
+    # All at once, with a time for them: one that hangs must not keep the others from being told.
     return ask(questions, 2 * _PORT_TIMEOUT_S).checks
 
 
@@ -93,6 +95,7 @@ def _journal(settings: Settings) -> Check:
     path = settings.journal
     if path is None:
         return checks.journal(None, 0)
+    # Looked at and not opened: the application holds its claim.
     objection = problem(path) if path.exists() else _why_not_made(path)
     if objection:
         return checks.unusable_journal(f"{path} {objection}")
@@ -120,8 +123,10 @@ def _why_not_made(path: Path) -> str | None:
 
 def _metrics_port(host: str, port: int) -> Check:
     bracketed = f"[{host}]" if ":" in host else host
+    # An IPv6 address has colons of its own.
     status = status_of(f"http://{bracketed}:{port}/metrics", _PORT_TIMEOUT_S)
     if status is None:
+        # A warning: the doctor may well be run while the application is not.
         detail = f"nothing answers on port {port} now"
         return Check(name="metrics port", state=State.WARNING, detail=detail)
     detail = f"port {port} answers /metrics with {status}"

@@ -57,6 +57,7 @@ def list_screen(listing: Listing) -> RenderableType:
     for each in listing.totals:
         shown = writes.get((each.store, each.database), [])
         parts += [_database(each, listing.now_ns), _table(shown)]
+        # Of what was asked for: with --parked what waits is not left out, but not meant.
         left = (0 if listing.parked else each.waiting) + each.parked - len(shown)
         if left > 0:
             parts.append(Text(f"({left:,} more: --limit)\n", style="dim"))
@@ -96,7 +97,9 @@ def _database(totals: DatabaseTotals, now_ns: int) -> Text:
 
 
 def _age(age_ns: int) -> str:
+    # A clock that was set back makes it negative.
     age_s = max(0, age_ns // 10**9)
+    # From two of a unit on: "1 h" for 119 minutes says too little.
     for unit_s, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if age_s >= 2 * unit_s:
             return f"{age_s // unit_s:,} {unit}"
@@ -197,6 +200,7 @@ def show_screen(write: KeptWrite) -> RenderableType:
     for name, said in rows:
         if said:
             table.add_row(name, printable(said))
+    # Readable: it is for the person who decides about it.
     arguments = json.dumps(shown["arguments"], indent=2, ensure_ascii=False)
     return Padding(
         Group(table, Text("\narguments, redacted", style="dim"), Text(printable(arguments))), (0, 1)
@@ -255,4 +259,5 @@ def printable(text: str) -> str:
 def _escaped(character: str) -> str:
     if character.isprintable() or character == "\n":
         return character
+    # Escaped, not dropped: that it is there may be what is wrong with it.
     return json.dumps(character)[1:-1]

@@ -100,6 +100,7 @@ class LazyGroup(TyperGroup):
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Print help where no command is named."""
+        # While a shell completes, arguments are missing all the time.
         return super().parse_args(ctx, args if args or ctx.resilient_parsing else ["--help"])
 
 

@@ -65,6 +65,7 @@ def _one_line(exc: Exception) -> str:
     if isinstance(exc, UnicodeError):
         return "something that was given is not UTF-8 text"
     if isinstance(exc, OSError) and exc.strerror:
+        # Without its number, which `str` puts first.
         return f"{exc.filename}: {exc.strerror}" if exc.filename else exc.strerror
     return " ".join(str(exc).split())
 

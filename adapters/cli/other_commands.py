@@ -61,6 +61,7 @@ def other_command(name: str) -> TyperCommand | TyperGroup | None:
                 f"the command {name} of {_package(entry)} is a {type(made).__name__}: expected a "
                 "function, or a typer.Typer"
             )
+        # As commands of ours are made, so that its help looks like theirs.
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(name)(made)
         made = app

@@ -75,6 +75,7 @@ def _lines_on(query: CustomerQuery, person: Person) -> Iterator[str]:
     elif query.tenant is None:
         yield f"found in {_listed(person.tenants)}"
     for each in person.identities:
+        # What was typed is no secret to whoever typed it; other spellings they have to see.
         if each.customer not in query.names:
             yield f"another spelling is included: {each.customer!r}"
     yield from person.doubts

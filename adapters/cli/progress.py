@@ -28,6 +28,7 @@ def progress_bar(
         Takes the number of items done since the last call.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    # In a file or a log each update would be a line.
     hidden = not console.is_terminal
     bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=hidden)
     uncounted = 0

@@ -64,7 +64,9 @@ def redact(
                 say(_HEADING)
             for piece in pieces(source):
                 text = redactor.begin(tenant=tenant).text(piece.text)
+                # Bytes, with the line ends of the input: text mode would encode by the locale.
                 sys.stdout.buffer.write(f"{text}{piece.end}".encode())
+                # Piece by piece: an explanation on standard error stands behind what it explains.
                 sys.stdout.buffer.flush()
                 for each in _explained(piece, redactor) if explain or as_json else ():
                     say(each.as_json() if as_json else each.as_line())
@@ -84,6 +86,7 @@ def _redactor(model: str | None, operator: str | None) -> Redactor:
     settings = load_settings(pii_model=model) if model else load_settings()
     operators = _operators(operator, settings.pii_operators)
     keys = configured_keys(settings)
+    # Said first: whoever compares two runs would take them for different people.
     if keys is None and "pseudonym" in operators.values():
         say("no key is configured: these pseudonyms differ in every run")
     return build_redactor(
@@ -100,6 +103,7 @@ def _operators(operator: str | None, configured: Mapping[str, str]) -> Mapping[s
         return configured
     replaced = (entity for entity, name in configured.items() if name != _KEEP)
     kept = (entity for entity, name in configured.items() if name == _KEEP)
+    # Those by name as well: an operator for one entity would hold against that for all.
     return dict.fromkeys(["*", *replaced], operator) | dict.fromkeys(kept, _KEEP)
 
 
@@ -152,6 +156,7 @@ def _explained(piece: Piece, redactor: Redactor) -> Iterator[_Explained]:
         *((each, False) for each in redactor.explain(piece.text)),
         *((each, True) for each in redactor.allowed(piece.text)),
     ]
+    # By their place: found and kept come from two lists.
     for each, is_kept in sorted(found):
         where = f"{_position(piece, each.start)}-{_position(piece, each.end - 1)}"
         yield _Explained(where, each.entity, each.score, each.why, is_kept)

@@ -44,6 +44,7 @@ def relay(
     stopping = threading.Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:
+        # No more than that: a handler runs between any two steps of the relay.
         stopping.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -86,6 +86,7 @@ def install(
     def texts(address: str) -> Mapping[str, str]:
         documents = {name: _rules(of, address, kubernetes=kubernetes)}
         if not kubernetes:
+            # In a folder of their own: Prometheus takes each `*.yaml` beside the rules for rules.
             documents[f"tests/{name}"] = _stories(of, address, [f"../{name}"])
         return {each: yaml_text(document) for each, document in documents.items()}
 

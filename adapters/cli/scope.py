@@ -60,6 +60,7 @@ def scope_with_trail(address: str, audit_url: str | None) -> Generator[Mnemoscop
         ConfigurationError: There is no scope, or its application names another trail itself.
     """
     with _with_variable("MNEMOSCOPE_AUDIT_URL", audit_url), closing(scope_at(address)) as scope:
+        # Before anything is erased: the proof would go into a trail that nobody asked for.
         if audit_url is not None and scope.audit.label != open_trail(audit_url).label:
             raise ConfigurationError(
                 f"{address} names its audit trail itself, and it is not the one of --audit-url: "
@@ -114,12 +115,14 @@ def close_local_clients() -> None:
     """Close the local clients of the scopes that were loaded, before the interpreter ends."""
     while _loaded:
         scope = _loaded.pop()
+        # A scope that is switched off wraps nothing.
         if not scope.is_disabled:
             scope.subject_data.close_local_clients()
 
 
 def _module(name: str) -> Any:
     folder = os.getcwd()  # noqa: PTH109 - sys.path holds strings
+    # A console script has its own folder there, where `python -m` has this one.
     if folder not in sys.path:
         sys.path.insert(0, folder)
     if name not in sys.modules and (work := work_on_import(name)) is not None:
@@ -131,6 +134,8 @@ def _module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as exc:
+        # The module itself or a package above it; another is missing inside of it, and that is its
+        # fault.
         if exc.name and (name == exc.name or name.startswith(f"{exc.name}.")):
             raise ConfigurationError(f"there is no module {exc.name}") from exc
         raise _failure(f"importing {name}", exc) from exc
@@ -151,6 +156,7 @@ def _attribute(module: Any, dotted: str) -> Any:
 
 
 def _call(function: Callable[[], Any], address: str) -> Any:
+    # Its clients would belong to a loop that is over before the command begins.
     if iscoroutinefunction(function):
         raise ConfigurationError(f"{address} is a coroutine function: use a plain function")
     try:
@@ -162,6 +168,7 @@ def _call(function: Callable[[], Any], address: str) -> Any:
 
 
 def _failure(action: str, exc: BaseException) -> ConfigurationError:
+    # Where it was raised, in the place of the message.
     place = traceback.extract_tb(exc.__traceback__)[-1]
     kind = type(exc).__qualname__
     return ConfigurationError(f"{action} failed: {kind} at {place.filename}:{place.lineno}")

@@ -87,6 +87,7 @@ def read_spend(
 
     trail = open_trail(audit_url)
     with trail.reading() as snapshot:
+        # Nothing spent and no such tenant would look the same.
         if tenant is not None:
             check_tenant(snapshot, tenant)
         return SpendReport(
@@ -124,6 +125,7 @@ def period_of(since: str, until: str | None, now_us: int) -> Period:
     until_us = now_us if until is None else time_us(until, "--until", now_us, at_end=True)
     if since_us >= until_us:
         raise ConfigurationError("--since must be before --until, and in the past")
+    # It would begin before 1970.
     if 2 * since_us < until_us:
         raise ConfigurationError("--since is too long ago: there is no period before")
     return Period(since_us=since_us, until_us=until_us)

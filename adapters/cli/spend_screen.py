@@ -86,12 +86,14 @@ class _SpendTable:
 
 def _table(found: PeriodSpend, width: int) -> Table:
     total = Line(names=(), now=found.now, before=found.before)
+    # By the longest line and not by the total: one that has 3 % of it would have no bar.
     scale = _Scale(total, max(_weight(line, total) for line in found.lines))
     lines = [*found.lines[:SHOWN], *_others(found.lines[SHOWN:]), total]
     names = [_names(line, found) for line in lines]
     needed = [_width(column) for column in zip(found.by, *names, strict=True)]
     figures = [(*scale.columns,), *map(scale.cells, lines)]
     left = _left(width, figures) - _GAP * len(needed)
+    # Bars are what is left over; names and figures come first.
     bar = min(BAR, left - sum(needed) - _GAP)
     widths = _shared(needed, left)
     if _is_cut(names, widths):  # shares say the least
@@ -117,6 +119,7 @@ def _others(hidden: Sequence[Line]) -> list[Line]:
     """Return one line for all that are not shown, if there are any."""
     if not hidden:
         return []
+    # So that the lines still add up to the total.
     now = sum((line.now for line in hidden), Spent())
     before = sum((line.before for line in hidden), Spent())
     return [Line(names=(f"({len(hidden)} more)",), now=now, before=before)]
@@ -152,6 +155,7 @@ def _shared(needed: Sequence[int], left: int) -> list[int]:
     """Return the widths of columns that need so much: the widest give way until all fit."""
     widths = list(needed)
     while sum(widths) > left and max(widths) > _NARROWEST:
+        # One character at a time: wide columns become equal before any becomes narrow.
         widths[widths.index(max(widths))] -= 1
     return widths
 
@@ -204,12 +208,14 @@ class _Scale:
 
     def _usd(self, amount: float) -> str:
         smallest = 10.0**-self._decimals
+        # It would be shown as nothing, which it is not.
         if 0 < amount < smallest / 2:
             return f"<{smallest:.{self._decimals}f}"
         return f"${amount:,.{self._decimals}f}"
 
     def _change(self, line: Line) -> Text:
         before, change = line.before.cost_usd, line.change_usd
+        # Nothing was recorded before at all: each line would be "new".
         if not self._total.before.calls:
             return Text("")
         if not line.before.calls:
@@ -248,6 +254,7 @@ def _unpriced(found: PeriodSpend) -> list[Text]:
 def _name(name: str | None, dimension: Dimension) -> str:
     if name is None:
         return _NO_NAME[dimension]
+    # Enough to tell them apart in a table, and to look them up with.
     return name[:REFERENCE] if dimension in _HASHED else name
 
 
@@ -294,6 +301,7 @@ def _reference(name: str | None, dimension: Dimension) -> str | None:
 
 def write_csv(found: PeriodSpend, file: IO[str]) -> None:
     """Write *found* to *file*, with a header."""
+    # Not the format's own CRLF, which `cut` and `awk` leave in the last column.
     writer = csv.writer(file, lineterminator="\n")
     figures = list(asdict(found.now))
     writer.writerow([*found.by, *figures, *(f"before_{each}" for each in figures)])

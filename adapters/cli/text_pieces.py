@@ -48,6 +48,7 @@ def pieces(source: IO[bytes]) -> Iterator[Piece]:
     size, begins = 0, 1
     for line in _lines(source):
         if held and size + len(line) > PIECE_CHARS:
+            # At a paragraph's end: a name that runs over two lines is found in one piece alone.
             cut = _cut(held)
             yield _piece(begins, held[:cut])
             begins, held = begins + cut, held[cut:]
@@ -71,10 +72,12 @@ def _piece(line: int, lines: list[str]) -> Piece:
 
 
 def _lines(source: IO[bytes]) -> Iterator[str]:
+    # CRLF stays as it is: what is printed differs from the input in what was replaced alone.
     text = TextIOWrapper(source, encoding="utf-8", newline="\n")
     read = 0
     try:
         while line := text.readline(LINE_CHARS):
+            # The rest is not read into memory: the redactor refuses the line for its length.
             yield line if len(line) < LINE_CHARS else line + _end_of_line(text, line)
             read += 1
     except UnicodeDecodeError:

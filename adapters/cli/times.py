@@ -39,6 +39,7 @@ def time_us(text: str, option: str, now_us: int, *, at_end: bool = False) -> int
     if age := _AGE.fullmatch(text.strip()):
         return now_us - int(age[1]) * _UNITS_S[age[2]] * 1_000_000
     if at_end and is_day(text):
+        # Today is not over: nothing after now has happened.
         return min(time_us(text, option, now_us) + _DAY_US, now_us)
     if (days := _DAYS_AGO.get(text.strip())) is not None:
         return now_us // _DAY_US * _DAY_US - days * _DAY_US
@@ -49,5 +50,6 @@ def time_us(text: str, option: str, now_us: int, *, at_end: bool = False) -> int
             f"{option} takes an age such as 90s, 30m, 24h, 7d, an ISO 8601 time such as "
             "2026-03-01 or 2026-03-01T14:30, today or yesterday"
         ) from None
+    # In UTC, as all that commands print: a local time has two meanings on one night a year.
     aware = time if time.tzinfo else time.replace(tzinfo=UTC)
     return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

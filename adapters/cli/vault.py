@@ -46,4 +46,5 @@ def rotate(
             "name their key in MNEMOSCOPE_AUDIT_PREVIOUS_KEYS and run this again, or erase them "
             "with --drop-unreadable"
         )
+        # So that a script does not go on to drop the old secrets.
         raise typer.Exit(INCOMPLETE)

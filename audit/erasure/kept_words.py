@@ -57,6 +57,7 @@ def kept_words(connection: AnyConnection, ring: Keyring, request: str) -> KeptWo
 def keep_words(connection: WriteConnection, ring: Keyring, request: str, words: KeptWords) -> None:
     """Keep *words* in the place of those that were kept for *request*."""
     known = {"texts": sorted(words.texts), "rows": sorted(each.hex() for each in words.rows)}
+    # Bound to the request, so that a row that was copied to another does not open there.
     sealed = ring.wrap(json.dumps(known).encode(), _bound_to(request))
     drop_words(connection, request)
     connection.execute(

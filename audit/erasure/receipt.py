@@ -71,6 +71,7 @@ def write_receipt(
     about = {"identities": list(identities), "tenant": tenant}
     document = _document(erasure, about, evidence, proven)
     with archive_at(path, log.now_us()) as archive:
+        # An id may have a lone surrogate, and a receipt is due all the same.
         archive.add("RECEIPT.txt", receipt_page(document).encode("utf-8", "replace"))
         archive.add("events.jsonl", b"".join(event_line(each.document) for each in proven))
         archive.add("proofs.jsonl", b"".join(each.line() for each in proven))
@@ -78,6 +79,7 @@ def write_receipt(
         archive.add("verify.py", verify_alone())
         files = [each._asdict() for each in archive.written]
         text = json_page(document | {"generated_at": utc(log.now_us()), "files": files})
+        # After all others, whose hashes it has, and before the note that signs it.
         archive.add("manifest.json", text)
         digest = sha256(text).hexdigest()
         note = evidence.sign(f"mnemoscope receipt {erasure.request}\nsha256 {digest}\n")
@@ -87,6 +89,7 @@ def write_receipt(
 def _events(snapshot: Snapshot, request: str) -> Iterator[SealedEvent]:
     wanted = (REQUESTED, RESUMED, INCOMPLETE, COMPLETED)
     for seq, header in snapshot.stream(_EVENTS, wanted):
+        # Not in SQL: PostgreSQL and SQLite have different functions for JSON in bytes.
         if json.loads(blob(header))["data"]["request"] == request:
             yield SealedEvent(seq, blob(header))
 
@@ -111,6 +114,7 @@ def _document(
                 "name": each.name,
                 "title": each.title,
                 "status": each.status,
+                # Over all runs: the last one found nothing where the first had removed all.
                 "removed": sum(_removed(end, each.name) for end in ends),
                 "messages": each.messages,
             }

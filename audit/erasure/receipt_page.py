@@ -87,6 +87,7 @@ def _looked(known: dict[str, Any]) -> str:
     texts = known["erasure"]["searched_texts"]
     searched: list[str] = known["searched"]
     places = [_NAMES.get(each, each) for each in searched]
+    # Nothing was there to look for: "none was found" would be true, and say nothing.
     if not texts:
         return f"{second_look} Files were not searched: {NOTHING_TO_SEARCH_FOR}."
     also = f", {' and '.join(places)}" if places else ""

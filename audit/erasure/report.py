@@ -65,6 +65,7 @@ class StoreErasure:
             return self
         return replace(
             self,
+            # A file that could not be read may hold anything.
             status=FAILED if self.status == FAILED or found.unread else PARTIAL,
             traces=found.traces,
             messages=(*self.messages, *_lines_of(found, _TRACES)),
@@ -203,6 +204,7 @@ def erased_from(store: StoreData) -> StoreErasure:
 def failed(store: StoreData, exc: Exception) -> StoreErasure:
     """Return the result of a store that raised *exc*."""
     message = f"it raised {type(exc).__name__}: its records may still be there. Run this again"
+    # Ours, and without personal data; another exception's message may quote a record.
     if isinstance(exc, NotErasedError):
         message = str(exc)
     return StoreErasure(name=store.name, title=store.title, status=FAILED, messages=(message,))

@@ -74,6 +74,8 @@ class ResidueTexts:
         for text in texts(content):
             for part in _OURS.split(text):
                 for piece in _PLAIN.findall(part):
+                    # The beginning of a long one is enough to find it, and fits into one block's
+                    # overlap.
                     self._take(piece.strip()[:_MOST_CHARS])
 
     def _take(self, piece: str) -> None:
@@ -83,6 +85,7 @@ class ResidueTexts:
     def _push(self, piece: str) -> None:
         self._known.add(piece)
         heapq.heappush(self._heap, (len(piece), piece))
+        # The shortest goes: it is the most likely to be in somebody else's records, too.
         if len(self._heap) > MAX_TEXTS:
             self._known.discard(heapq.heappop(self._heap)[1])
 
@@ -149,6 +152,7 @@ def _found_in(path: Path, wanted: Sequence[Needle]) -> set[int]:
         found |= {
             number
             for number, forms in enumerate(wanted)
+            # Once is enough: what is counted is texts, not places.
             if number not in found and any(form in block for form in forms)
         }
     return found
@@ -196,6 +200,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 def _opened(path: Path) -> IO[bytes]:
     opened = _COMPRESSED.get(path.suffix, open)
+    # Said to be unread, rather than searched as it is: compressed text is found nowhere.
     if opened is None:
         raise _UnreadableError
     file: IO[bytes] = opened(path, "rb")

@@ -160,10 +160,12 @@ class ErasureRun:
             others=self._others,
             including_shared=self._including_shared,
         )
+        # One that fails keeps no other from erasing.
         erased = [(each, self._erased(each)) for each in self._data.stores(subject)]
         missing = tuple(self._missing(subject, {each.store for each, _result in erased}))
         pseudonyms = self._pseudonyms(unsettled)
         unsettled += self._settled()  # the vault's own event is about them, too
+        # After everything was settled: what is still in them now stays there.
         sealed = tuple(self._sealed())
         results = [*(result for _store, result in erased), *missing]
         details = self._shredded(results, sealed, unsettled)
@@ -217,6 +219,7 @@ class ErasureRun:
     def _missing(self, subject: DataSubject, searched: Collection[str]) -> Iterable[StoreErasure]:
         """Yield the stores with writes of the person in the trail, and no client to search them."""
         for name in sorted(set(subject.stores) - set(searched)):
+            # It has writes of theirs, so that not asking it cannot pass for an answer.
             status = VOUCHED if name in self._vouched else FAILED
             yield StoreErasure(name=name, title=_ELSEWHERE, status=status, messages=(_MISSING,))
 
@@ -297,6 +300,7 @@ class ErasureRun:
         with tables.writing() as (connection, head):
             found = connection.execute(_FIND.format(marks(len(aliases))), aliases)
             there: dict[str, str] = dict(found.fetchall())
+            # By any of the ids: who asks again may name fewer of them, or others besides.
             request = next((there[each] for each in aliases if each in there), None)
             self._request = request or secrets.token_hex(8)
             known = kept_words(connection, ring, self._request) if request else None
@@ -315,6 +319,7 @@ class ErasureRun:
                         uid=self._request,
                         spelling=subject.spelling(alias),
                     )
+            # In the same transaction: a request without its event could not be proved.
             name = RESUMED if request else REQUESTED
             tables.note(connection, head, name, {"request": self._request})
         self._kept = known or KeptWords()
@@ -344,6 +349,7 @@ class ErasureRun:
             )
             drop_words(connection, self._request)
             tables.note(connection, head, CLOSED, {"request": self._request})
+        # SQLite leaves what was deleted in free pages until they are written over.
         self._log.scrub()
 
     # -- the trail ---------------------------------------------------------------------------------
@@ -368,6 +374,7 @@ class ErasureRun:
             rows = _samples(snapshot, snapshot.family(uids)) if uids else []
         self._keep(rows)
         tenants = dict.fromkeys(each.tenant for each in identities)
+        # Its key, that is: what is sealed with it nobody reads again, in backups either.
         return sum(self._log.subjects.erase(uid, *tenants) for uid in uids)
 
 
@@ -384,6 +391,7 @@ def _samples(snapshot: Snapshot, uids: Sequence[str]) -> list[bytes]:
         f"SELECT dek_wrapped FROM audit_subject WHERE dek_wrapped IS NOT NULL AND {whose}",  # noqa: S608
         f"SELECT sealed FROM audit_detail WHERE {whose} ORDER BY seq LIMIT {_SAMPLES}",  # noqa: S608
     )
+    # A few of each, as needles: whether SQLite has really let go of them is looked up in its files.
     found: list[Any] = [row for each in queries for row in snapshot.execute(each, uids).fetchall()]
     return [_bytes(value)[:_SAMPLE_BYTES] for (value,) in found]
 

@@ -97,6 +97,7 @@ def withdraw(
         AuditError: The trail cannot be read or written.
     """
     request = secrets.token_hex(8)
+    # By their first events: an id may be a person's name, and this event is never erased.
     written = [each.writes[0].seq for each in memories if each.writes]
     log.append_log_event(
         REQUESTED, {"request": request, "memories": len(memories), "written": written}
@@ -104,6 +105,7 @@ def withdraw(
     tell("settling what is under way")
     unsettled = [*stores.settle()]
     outcomes: list[Withdrawn] = []
+    # Each look-up reads the trail, and memories of one customer come in hundreds.
     uids_of = lru_cache(_HELD)(partial(_uids_of, log))
     for number, each in enumerate(memories, 1):
         tell(f"taking out memory {number:,} of {len(memories):,}")
@@ -126,6 +128,7 @@ def withdraw(
 
 def _taken_out(stores: MemoryStores, memory: LoggedMemory) -> tuple[RemovalOutcome, str]:
     outcome, why = stores.take_out(memory)
+    # Not found, for sure, under an id that it perhaps never had.
     if outcome is RemovalOutcome.GONE and _UNTOLD in memory.memory_id:
         return RemovalOutcome.FAILED, _OTHER_ID
     return outcome, why

@@ -71,6 +71,7 @@ def implied_root(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> b
     """Return the root of the tree in which *path* proves *leaf*: RFC 9162 section 2.1.3.2."""
     place, last, found = index, size - 1, leaf
     for each in path:
+        # A path that goes on above the root: a proof has one shape, and no other is taken.
         if last == 0:
             return None
         if place & 1 or place == last:
@@ -80,6 +81,7 @@ def implied_root(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> b
         else:
             found = node_hash(found, each)
         place, last = place >> 1, last >> 1
+    # One that ends below it proves that the leaf is in some tree, not in this one.
     return found if last == 0 else None
 
 
@@ -93,6 +95,7 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
 def _parents(hashes: Sequence[bytes]) -> list[bytes]:
     """Return the level above; an odd one out has no parent yet and is left out."""
     pairs = zip(hashes[::2], hashes[1::2], strict=False)
+    # `node_hash`, written out: calls add up over millions of nodes.
     return [sha256(b"\x01" + left + right).digest() for left, right in pairs]
 
 
@@ -107,6 +110,8 @@ def subtrees(start: int, leaves: Sequence[bytes]) -> Iterator[Subtree]:
     at, end = 0, len(leaves)
     while at < end:
         place = start + at
+        # A complete subtree begins at a multiple of its size: the lowest bit that is set is its
+        # largest.
         zeros = (place & -place).bit_length() - 1 if place else TILE_BITS
         height = min(zeros, TILE_BITS, (end - at).bit_length() - 1)
         after = at + (1 << height)
@@ -174,8 +179,10 @@ class Frontier:
         place = self._size >> height
         self._size += 1 << height
         while True:
+            # Height 0 is a leaf, which is stored as one.
             if height and height % TILE_BITS == 0:
                 done.append(Tile(height // TILE_BITS, place, root))
+            # A left child: its sibling is not there yet, so that it stays on the edge.
             if not place & 1:
                 break
             root = sha256(b"\x01" + self._hashes.pop() + root).digest()
@@ -210,6 +217,8 @@ class Prover:
         self.size = size
         self._hashes = hashes
         self._blocks: OrderedDict[tuple[int, int], list[Sequence[bytes]]] = OrderedDict()
+        # The tree is a few complete subtrees, for each bit of its size one: paths differ inside of
+        # one alone.
         self._pieces = list(_pieces(0, size))
         self._roots = [self._node(height, place) for height, place in self._pieces]
         self._rest = [_folded(self._roots[place:]) for place in range(1, len(self._roots))]
@@ -237,7 +246,9 @@ class Prover:
             raise ValueError(f"there is no leaf {index} in a tree of {self.size}")
         number = self._piece_of(index)
         path = self._inside(index, self._pieces[number][0])
+        # All subtrees to the right are one sibling: RFC 9162 splits at the largest power of two.
         path += self._rest[number : number + 1]
+        # Those to the left are one each, the nearest first.
         path += reversed(self._roots[:number])
         return path
 
@@ -255,6 +266,7 @@ class Prover:
         for level in range(-(-height // TILE_BITS)):
             rows = self._block(level, index >> TILE_BITS)
             inner = index % TILE_LEAVES
+            # In the topmost tile, up to the root of the subtree and not further.
             ups = min(TILE_BITS, height - level * TILE_BITS)
             path += [rows[up][(inner >> up) ^ 1] for up in range(ups)]
             index >>= TILE_BITS
@@ -272,6 +284,7 @@ class Prover:
         path: list[bytes] = []
         start, stop = 0, self.size
         while first and stop != first:
+            # The largest power of two that is smaller: where RFC 9162 splits.
             middle = start + (1 << (stop - start - 1).bit_length() - 1)
             if first <= middle:
                 path.append(self._range(middle, stop))
@@ -279,8 +292,11 @@ class Prover:
             else:
                 path.append(self._range(start, middle))
                 start = middle
+        # Else the smaller tree is a whole subtree of this one, and its root is known to whoever
+        # asks.
         if start:
             path.append(self._range(start, stop))
+        # Found from the root down, and read from the leaves up.
         return path[::-1]
 
     def _range(self, start: int, stop: int) -> bytes:
@@ -301,6 +317,7 @@ class Prover:
             self._blocks.move_to_end(key)
             return rows
         rows = [self._row(level, idx)]
+        # An incomplete tile, at the tree's end, has fewer levels: an odd one has no parent here.
         while len(rows[-1]) > 1:
             rows.append(_parents(rows[-1]))
         self._blocks[key] = rows

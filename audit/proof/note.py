@@ -102,6 +102,7 @@ def parse_checkpoint(note: str) -> Checkpoint:
     if len(lines) < _LINES or not all(lines):
         raise ValueError("a checkpoint has an origin, a size and a root")
     origin, size, root = lines[:_LINES]
+    # One spelling of each number: another would be another text, with another signature.
     if not (size.isascii() and size.isdigit()) or (size[0] == "0" and size != "0"):
         raise ValueError("the size of a checkpoint is a decimal number")
     found = _unbase64(root)
@@ -128,6 +129,7 @@ def verified(note: str, verifier_key: str) -> bool:
         for signer, signature in signatures
         if signer == name and signature[:_HASH_BYTES] == key_hash
     ]
+    # Of two signatures by one key a bad one is a forger's, whatever the other is.
     return bool(ours) and all(_is_signed(text, signature, public) for signature in ours)
 
 
@@ -146,6 +148,7 @@ def _is_signed(text: str, signature: bytes, public: bytes) -> bool:
 
 def _parts(note: str) -> tuple[str, list[tuple[str, bytes]]]:
     """Return a note's text and its signature lines: names, and key hash followed by signature."""
+    # The last empty line: the text may have some of its own.
     text, separator, tail = note.rpartition("\n\n")
     text += "\n"
     if not separator or not tail.endswith("\n") or not _is_text(text):
@@ -157,6 +160,7 @@ def _signature(line: str) -> tuple[str, bytes]:
     dash, _, rest = line.partition(" ")
     name, _, signature = rest.partition(" ")
     blob = _unbase64(signature)
+    # Of any length: keys of other kinds sign otherwise, and their lines are passed over.
     if dash != "\N{EM DASH}" or not _is_name(name) or len(blob) <= _HASH_BYTES:
         raise ValueError("a signature line is a dash, a name and a signature")
     return name, blob
@@ -169,6 +173,7 @@ def _parse_key(verifier_key: str) -> tuple[str, bytes, bytes]:
     name, key_hash, public = parts[0], parts[1], _unbase64(parts[2])
     if public[:1] != _ED25519 or len(public) != 1 + _KEY_BYTES:
         raise ValueError("the verifier key is not of the kind Ed25519")
+    # A key is copied by hand into settings and letters.
     if key_hash != _key_hash(name, public).hex():
         raise ValueError("the verifier key does not fit its hash: it was mistyped or changed")
     return name, bytes.fromhex(key_hash), public[1:]
@@ -187,6 +192,7 @@ def _is_text(text: str) -> bool:
 
 
 def _is_line(line: str) -> bool:
+    # A terminal that shows a note must not be told what to show; surrogates cannot be encoded.
     return not any(letter < " " or "\ud800" <= letter <= "\udfff" for letter in line)
 
 

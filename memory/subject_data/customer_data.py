@@ -36,10 +36,12 @@ def settle(
     """Make the writes that wait in the journal, deliver every event; see `CustomerData.settle`."""
     if settings.journal is not None:
         until = guards.clock() + SETTLE_S
+        # A list: guards are held weakly, and one may go while they are walked.
         steps = (step for guard in list(guards.guards) for step in guard.steps)
         for step in steps:
             if isinstance(step, JournalWrites):
                 runner.run(step.replay.settle(until))
+    # After the writes, each of which is an event.
     if flush(SETTLE_S):
         return ()
     return ("the sinks have not taken every event: look with mnemoscope doctor",)
@@ -113,6 +115,7 @@ class ScopedCustomerData:
         return found | {"audit spool": tuple(self._spooled())}
 
     def _unmade(self, journal: Path) -> Iterator[str]:
+        # From outside: another process of the application may have it open.
         stats = look(journal, self._settings.journal_max_bytes)
         for store, writes in sorted(stats.waiting.items()):
             yield f"{writes:,} writes for {store} wait in the journal: they may be anybody's"
@@ -140,6 +143,7 @@ class ScopedCustomerData:
     def _spools(self) -> list[Path]:
         given = self._settings.audit_spool
         if given is None:
+            # Of all processes and trails: what one that crashed left behind may be this customer's.
             return _files(self._settings.data_folder, "audit-*.spool*")
         return _files(given.parent, f"{escape(given.name)}*")
 
@@ -169,6 +173,7 @@ def _may_have_events(path: Path) -> bool:
     size_bytes = path.stat().st_size
     if path.suffix != SUFFIX:
         return size_bytes > HEADER_BYTES
+    # Shorter than its first page it is torn: nobody can tell what was in it.
     return 0 < size_bytes < PAGE_BYTES or state_of(path).end != PAGE_BYTES
 
 

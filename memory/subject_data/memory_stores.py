@@ -69,6 +69,7 @@ class ScopedMemoryStores:
         """See `MemoryStores.take_out`."""
         outcome, why = RemovalOutcome.UNREACHABLE, _NO_CLIENT
         for provider, client in self._providers.clients():
+            # By the store's name alone: which of several databases it was the trail does not say.
             if provider.store != memory.store or not isinstance(provider, MemoryRemover):
                 continue
             try:
@@ -89,6 +90,7 @@ class ScopedMemoryStores:
         if found is None:
             return RemovalOutcome.GONE
         self._runner.run(_remove(remover, client, memory, found))
+        # Looked for again: a store that answers may not have deleted.
         left = self._runner.run(remover.find(memory))
         return RemovalOutcome.DELETED if left is None else RemovalOutcome.LEFT
 

@@ -66,6 +66,7 @@ class DataSubject:
 
     def __post_init__(self) -> None:
         """Refuse a name that a store would take for everybody's."""
+        # Stores take an empty id for no filter: all that they hold would be erased.
         if self.customer.strip() in {"", "*"}:
             raise ScopeError("a customer is one id: not empty, and not a wildcard")
 

@@ -55,6 +55,7 @@ class SubjectDataRegistry:
 
     def note_client(self, client: object, guard: object) -> None:
         """Note the guarded *client* of *guard*, for as long as it lives."""
+        # Weak, both: the guard is held by its client, and neither must live longer for being known.
         self._clients[guard] = weakref.ref(client)
         if _keeps_clients.get():
             self._kept.append(client)
@@ -77,6 +78,7 @@ class SubjectDataRegistry:
         ends.
         """
         for provider in list(self._by_guard.values()):
+            # Not in the protocol: only stores that keep a database on this machine have it.
             close: Callable[[], object] | None = getattr(provider, "close_local", None)
             if close is not None:
                 with suppress(Exception):
@@ -87,6 +89,7 @@ class SubjectDataRegistry:
         named: dict[str, SubjectDataProvider] = {}
         for provider in (*self._by_guard.values(), *self._own):
             number, name = 1, provider.store
+            # By the order of wrapping: the same program gives the same names each time.
             while name in named:
                 number += 1
                 name = f"{provider.store}#{number}"

@@ -41,6 +41,7 @@ class SubjectDataRunner:
 
     def run(self, awaitable: Awaitable[T]) -> T:
         """Return the result of *awaitable*."""
+        # `Runner.run` takes coroutines alone; a provider may return another awaitable.
         return self._runner.run(_awaited(awaitable))
 
     def stores(self, registry: SubjectDataRegistry, subject: DataSubject) -> list[ProvidedData]:
@@ -84,6 +85,7 @@ class ProvidedData:
     def records(self) -> Iterator[SubjectRecord]:
         """Yield all records, page by page. Raises what the store raises."""
         after: Any | None = None
+        # One page after the other: a store may hold more about a person than fits in memory.
         while True:
             page = self._runner.run(self._provider.page(self._subject, after))
             yield from page.records

@@ -97,6 +97,7 @@ class Trial:
             by_name = each.kind is each.POSITIONAL_OR_KEYWORD and not by_position
             if by_name or each.kind in {each.KEYWORD_ONLY, each.VAR_KEYWORD}:
                 break
+            # What follows cannot be given by position, either.
             if each.name not in named:
                 break
             in_order.append(named.pop(each.name))
@@ -113,6 +114,7 @@ class Trial:
     def settled(self, value: Any) -> Any:
         """Return *value* awaited, or its items as a list if it is an iterator."""
         if inspect.isawaitable(value) or hasattr(value, "__anext__"):
+            # In the caller's context, in which the customer is named: a runner has its own.
             return self.runner.run(awaited(value), context=copy_context())
         return list(value) if hasattr(value, "__next__") else value
 
@@ -177,6 +179,7 @@ def _spy(method: Callable[..., Any], received: list[str]) -> Callable[..., Any]:
     async def acalled(*args: Any, **kwargs: Any) -> Any:
         return await called(*args, **kwargs)
 
+    # Of the kind that the method is: the guard awaits the one and not the other.
     return acalled if inspect.iscoroutinefunction(method) else called
 
 

@@ -93,6 +93,7 @@ def each_public_method_is_guarded_or_says_why_not(
     """A method that a newer client adds is noticed."""
     left_alone = case.adapter.not_guarded
     with trial(case, runner) as tried:
+        # Of the client that is installed: a newer one has methods that nobody has looked at.
         public, rows = set(_public(tried.kind)), tried.rows.keys()
     for name in sorted(public - rows - left_alone.keys()):
         yield f"{name} is neither in the methods table nor in not_guarded"
@@ -103,6 +104,7 @@ def each_public_method_is_guarded_or_says_why_not(
     for name, reason in left_alone.items():
         if not reason.strip():
             yield f"{name} is in not_guarded without a reason"
+        # An adapter of several kinds of client has reasons for methods that this one lacks.
         clients = (*case.adapter.client_types, tried.kind)
         if name not in case.not_called and not any(hasattr(each, name) for each in clients):
             yield f"{name} is in not_guarded, and no client has such a method"
@@ -139,12 +141,14 @@ def the_guarded_client_is_its_own_class(case: AdapterCase, runner: asyncio.Runne
             yield f"it is no {tried.kind.__name__}"
         for name, method in _public(tried.kind).items():
             ours = getattr(client.__class__, name)
+            # Frameworks read signatures to find out what they may pass.
             if inspect.signature(ours) != inspect.signature(method):
                 yield f"{name}{inspect.signature(ours)} has another signature"
             if inspect.iscoroutinefunction(ours) is not inspect.iscoroutinefunction(method):
                 yield f"{name} is asynchronous in one of the two only"
         for name, value in getattr(bare, "__dict__", {}).items():
             found = getattr(client, name)
+            # An attribute that is a client itself may be guarded in turn.
             if found is not value and getattr(found, "__dict__", {}).get(_INNER) is not value:
                 yield f"its attribute {name} is another object"
         again = tried.scope.guard(client, adapter=case.adapter, **case.options)
@@ -163,6 +167,7 @@ def each_call_is_told_in_one_event(case: AdapterCase, runner: asyncio.Runner) ->
             if method.op_class not in _READS:
                 continue
             tried.error_of(tried.client, name, case.calls[name](PLAIN))  # "not found" for one
+            # A summary that counts answers instead of hits would make every search a find.
             if any(each.hits for each in tried.events()):
                 yield f"{name} finds something in an empty store"
         for name, method in tried.methods():
@@ -189,6 +194,8 @@ def nothing_personal_passes(case: AdapterCase, runner: asyncio.Runner) -> Iterat
             for name in case.calls:
                 received.clear()
                 arguments = case.calls[name](PERSONAL)
+                # As text: a copy of arguments may hold what cannot be copied, or equals only
+                # itself.
                 before = repr(arguments)
                 tried.call(name, arguments, by_position=by_position)
                 how = "by position" if by_position else "by name"
@@ -205,6 +212,7 @@ def nothing_personal_passes(case: AdapterCase, runner: asyncio.Runner) -> Iterat
     with trial(case, runner) as tried, tried.spied() as received:
         for name in case.calls:
             received.clear()
+            # A newer client may have a parameter for text that the adapter has never seen.
             strange = {**case.calls[name](PLAIN), "no_such_argument": PERSONAL}
             tried.error_of(tried.client, name, strange)
             if PERSONAL in "".join(received):
@@ -217,7 +225,11 @@ def a_failing_store_is_survived_or_told(case: AdapterCase, runner: asyncio.Runne
         for name, method in tried.methods():
             arguments = case.calls[name](PLAIN)
             answer = tried.call(name, arguments)
+            # With personal data in the message, as stores have it when they quote what they were
+            # given.
             for failure in (case.failure(PERSONAL), *(kind(PERSONAL) for kind in _UNKNOWN)):
+                # A scope of its own for each: its health must not be that of a store that has just
+                # failed.
                 with trial(case, runner, bare=tried.bare) as failing, failing.broken(name, failure):
                     if method.op_class in FAILS_OPEN and method.neutral is not None:
                         breaches = _fails_open(failing, name, arguments, answer)
@@ -323,6 +335,7 @@ def what_is_held_is_erased(case: AdapterCase, runner: asyncio.Runner) -> Iterato
         if provider is None:
             return
         listed = len(records_of(tried, case.customer))
+        # More may be: a store keeps what it does not list, such as history.
         if tried.settled(provider.erase(DataSubject(customer=case.customer))).removed < listed:
             yield "less is erased than was listed"
         if records_of(tried, case.customer):
@@ -352,6 +365,7 @@ def _public(kind: type) -> dict[str, Any]:
     return {
         name: member
         for name, member in members.items()
+        # Statically: a property would be run, and may ask the store.
         if not name.startswith("_") and inspect.isfunction(member)
     }
 

@@ -44,6 +44,7 @@ def _recast(store: Any, method: str, broken: Callable[..., Any]) -> Callable[[],
     """Do the same where slots leave no room, by way of a class for this one object."""
     kind: Any = store.__class__
     members = {method: staticmethod(broken), "__slots__": (), "__module__": kind.__module__}
+    # Of the same name and module: what is said of the store must stay as it is.
     store.__class__ = type(kind)(kind.__name__, (kind,), members)
     return partial(setattr, store, "__class__", kind)
 

@@ -33,6 +33,7 @@ from ..privacy.engine.content import to_content
 PATIENCE_S: Final = 60.0
 """Seconds after which a step that has not ended counts as one that never ends."""
 
+# Words that no sink writes by itself, so that finding them proves something.
 _CUSTOMER: Final = "customer-4711@contract.example"
 _CONTENT: Final = "content-that-nobody-opted-in-to"
 _KEYS: Final = SubjectKeys(b"keys of the sinks' contract")
@@ -170,6 +171,7 @@ def check_takes_every_kind_of_event(under_test: SinkUnderTest) -> None:
 def check_takes_an_empty_batch(under_test: SinkUnderTest) -> None:
     """Check that nothing to write is no error."""
     sink = under_test.make()
+    # A lane never does, but a relay or a wrapper of the sink may.
     sink.write([])
     sink.close(EXIT_S)
 
@@ -177,6 +179,7 @@ def check_takes_an_empty_batch(under_test: SinkUnderTest) -> None:
 def check_leaves_events_unchanged(under_test: SinkUnderTest) -> None:
     """Check that events, which all sinks share, are as before after they are written."""
     sink, events = under_test.make(), contract_events()
+    # Copied before: a sink that changes a dictionary in place changes it for the others as well.
     before = [_copied(event) for event in events]
     sink.write(events)
     sink.close(EXIT_S)
@@ -216,9 +219,11 @@ def check_keeps_people_and_content_out(under_test: SinkUnderTest) -> None:
 
 def check_closes_at_any_time(under_test: SinkUnderTest) -> None:
     """Check that closing ends, also without time, before the first write, and twice."""
+    # Without one, no connection was ever made, and there is none to close.
     for events in ((), contract_events()):
         sink = under_test.make()
         _within_patience(partial(sink.write, events), "write")
+        # Twice: by the host, and again when the process ends.
         for timeout_s in (0.0, EXIT_S):
             _within_patience(partial(sink.close, timeout_s), "close")
 
@@ -247,6 +252,7 @@ def check_imports_without_threads(under_test: SinkUnderTest) -> None:
     )
     done = subprocess.run(  # noqa: S603 - the module was imported here already
         [sys.executable, "-c", script],
+        # In a process of its own: here it was imported, and threads of others run.
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         timeout=PATIENCE_S,
@@ -303,6 +309,7 @@ def _copied(event: Event) -> dict[str, Any]:
 
 def _within_patience(step: Callable[[], object], name: str) -> None:
     errors: list[BaseException | None] = []
+    # On a thread: what never ends must cost this check, and not the run.
     thread = threading.Thread(target=lambda: errors.append(_error_of(step)), daemon=True)
     thread.start()
     thread.join(PATIENCE_S)
@@ -324,6 +331,7 @@ def _child_writes(sink: Sink) -> bool:
         )
         thread.start()
         thread.join(PATIENCE_S)
+        # Without the exit handlers of the parent, its coverage and pytest among them.
         os._exit(0 if done == [True] else 1)
     _pid, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status) == 0

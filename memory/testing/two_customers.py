@@ -49,6 +49,7 @@ def each_customer_is_served(case: AdapterCase, runner: asyncio.Runner) -> Iterat
             answer = owned.ask(name, case.calls[name](THEIRS), case.customer)
             if isinstance(answer, ScopeError):
                 yield f"{name} is refused to the customer whom it names ({answer})"
+            # Else every check below would pass: where nothing is found, nothing is handed out.
             found |= method.op_class in _READS and THEIRS in repr(answer)
     if not found:
         yield "no read finds what its own customer wrote, so nothing shows what others would find"
@@ -166,6 +167,7 @@ class _Owned:
     def __init__(self, case: AdapterCase, tried: Trial) -> None:
         self.case, self.tried = case, tried
         self.customer = case.customer or ""
+        # One begins with the other: a store that compares prefixes is found out.
         self.other = f"{self.customer}0"
         self.methods: Mapping[str, Method] = dict(tried.methods())
 
@@ -208,6 +210,7 @@ class _Owned:
         """
         self.fill()
         before = self._held()
+        # Reads first: a write of the attack's own would be found by them.
         for name, method in sorted(self.methods.items(), key=self._changes):
             if (arguments := build(self, name, _text_of(method))) is None:
                 continue
@@ -238,11 +241,13 @@ class _Owned:
         calls: list[tuple[str, Arguments]] = [
             (who, _renamed(self.case.calls[name](THEIRS), self.customer, who))
             for _ in range(_AT_ONCE // 2)
+            # In turn, so that any two that are next to each other are of different customers.
             for who in (self.customer, self.other)
         ]
         if inspect.iscoroutinefunction(getattr(self.tried.client, name)):
             answers = self.tried.runner.run(self._gathered(name, calls), context=copy_context())
         else:
+            # A thread for each, so that all are under way at once.
             with ThreadPoolExecutor(_AT_ONCE) as threads:
                 asked = [threads.submit(self.ask, name, given, who) for who, given in calls]
                 answers = [each.result() for each in asked]
@@ -379,8 +384,10 @@ def _renamed(value: Any, old: str, new: str) -> Any:
         return {_renamed(key, old, new): _renamed(each, old, new) for key, each in pairs}
     if isinstance(value, (list, set, frozenset, tuple)):
         items: Any = [_renamed(each, old, new) for each in given]
+        # A named tuple takes its fields one by one, any other a single sequence.
         kind: Any = given.__class__
         return kind(*items) if hasattr(kind, "_fields") else kind(items)
+    # Filters of a client's own classes have ids in them, too.
     if hasattr(value, "__dict__") and not callable(value):
         again = copy.copy(value)
         again.__dict__.update(_renamed(vars(value), old, new))

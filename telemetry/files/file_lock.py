@@ -41,6 +41,7 @@ def try_lock(path: Path) -> FileLock | None:
     """Lock *path* itself; None if somebody else holds it."""
     fd = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
+        # Not `lockf`, whose locks go with the first descriptor of the file that the process closes.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(fd)
@@ -54,7 +55,9 @@ def try_lock(path: Path) -> FileLock | None:
 def lockable_files(path: Path) -> list[Path]:
     """Return the files that exist under the names of *path*."""
     numbered = path.parent.glob(f"{glob.escape(path.name)}.*")
+    # Locks, quarantined files and what people put beside them have other endings.
     found = [each for each in numbered if each.suffix[1:].isdecimal()]
     if path.exists():
         found.append(path)
+    # By length first: `.10` after `.9`.
     return sorted(found, key=lambda each: (len(each.name), each))

@@ -77,7 +77,9 @@ def header(kind: bytes, marker: bytes) -> bytes:
 
 def record(marker: bytes, payload: bytes) -> bytes:
     """Return *payload* as a record."""
+    # Begun with the version: a record of another format is damaged, rather than misread.
     check = crc32(marker + len(payload).to_bytes(4, "big"), VERSION)
+    # From the first checksum on: a payload put behind the head of another record does not fit.
     return _RECORD.pack(marker, len(payload), check, crc32(payload, check)) + payload
 
 
@@ -101,13 +103,16 @@ def first_record(data: bytes, marker: bytes, at: int) -> FramedRecord | None:
 
 def scan(data: bytes, kind: bytes) -> Scan:
     """Find the records in *data*, which should be a file of *kind*."""
+    # Its writer was killed before the header was down: nothing was lost with it.
     if len(data) < HEADER_BYTES:
         return Scan(FileOrigin.OURS, damaged=_stretch(0, len(data)))
     magic, its_kind, version, marker, check = _HEADER.unpack_from(data)
+    # First: in a damaged header neither magic nor version can be believed.
     if check != crc32(data[: HEADER_BYTES - 4]):
         return _scan_headless(data, marker)
     if magic != MAGIC or its_kind.rstrip(b"\0") != kind:
         return Scan(FileOrigin.FOREIGN)
+    # Left alone, and not quarantined: whoever goes back to the newer version finds it.
     if version != VERSION:
         return Scan(FileOrigin.NEWER)
     records, damaged = _read(data, marker)
@@ -133,6 +138,7 @@ def _read(data: bytes, marker: bytes) -> tuple[tuple[ByteRange, ...], tuple[Byte
     while at < len(data):
         whole = _payload_at(data, marker, at)
         if whole is False:
+            # The length cannot be believed, so that the next record is looked for.
             found = data.find(marker, at + 1)
             end = len(data) if found == -1 else found
         else:

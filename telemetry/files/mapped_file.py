@@ -43,6 +43,7 @@ def allocate(fd: int, start: int, end: int) -> None:
     Raises:
         OSError: There is none.
     """
+    # Not on macOS, where it is written by hand below.
     fallocate = getattr(os, "posix_fallocate", None)
     if fallocate is not None:
         try:
@@ -52,6 +53,7 @@ def allocate(fd: int, start: int, end: int) -> None:
                 raise
         else:
             return
+    # What is there is written once more: that takes blocks, and changes nothing.
     content = os.pread(fd, end - start, start).ljust(end - start, b"\0")
     while content:
         # A disk that becomes full meanwhile takes a part, and says so only the next time.

@@ -20,6 +20,8 @@ def create_private(path: Path) -> None:
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
+        # With its mode from the first moment: between a creation and a `chmod` anybody could open
+        # it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
@@ -33,6 +35,7 @@ def permission_problem(path: Path) -> str | None:
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         return "is not a file"
+    # Of its group, too: who is in that changes, and nobody looks here then.
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         return (
             f"is open to other users (mode {stat.S_IMODE(mode):04o}): run `chmod 600` on it, and "

@@ -72,6 +72,7 @@ class DirectRuns:
             if value is not None:
                 data = _json(value)
                 parts.append(part % (name, len(data), data))
+        # What is left once each field that has a part has been taken out.
         data = _json(rest)
         parts[0] = self._whole % (name, len(data), data)
         return b"".join(parts)
@@ -85,6 +86,8 @@ class DirectRuns:
             utils.LangSmithRequestTimeout,
             utils.LangSmithAPIError,
         )
+        # At once: the batch has three seconds in all, and the lane waits longer before it tries
+        # anew.
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return self._post(body)
@@ -124,28 +127,34 @@ class _RecordingSession:
 
 def direct_runs(client: Client) -> DirectRuns | None:
     """Return an encoder equal to *client*'s own, or None if there is a difference."""
+    # A sample is drawn by the client, at random: two bodies equal by chance would prove nothing.
     if getattr(client, "tracing_sample_rate", 1.0) is not None:
         return None
     if getattr(client, "_failed_traces_dir", None):
         return None  # the client keeps there what it could not send
     # Ignored: its dicts are bare.
     theirs = _requests_of(client, lambda: client.multipart_ingest(create=_example_runs()))  # pyright: ignore[reportUnknownMemberType]
+    # To several endpoints, or in several bodies: a version that sends otherwise than we know.
     if len(theirs) != 1:
         return None
     boundary = str(theirs[0].get("headers", {}).get("Content-Type")).partition("boundary=")[2]
     direct = DirectRuns(client, boundary.encode())
+    # With the boundary of theirs, so that bodies, headers and limits can be compared as they are.
     ours = _requests_of(client, lambda: direct.send(direct.body(_example_runs())))
     return direct if ours == theirs else None
 
 
 def _example_runs() -> list[dict[str, Any]]:
     runs = runs_of(EXAMPLES, "project", content=False)
+    # Inputs that a client configured to hide them would change.
     return [run | {"inputs": {"query": "q", "n": 1.5}} for run in runs]
 
 
 def _requests_of(client: Client, send: Callable[[], None]) -> list[dict[str, Any]]:
     """Return the requests that *send* would make of *client*'s session, without sending them."""
     session, spy = client.session, _RecordingSession()
+    # In the place of the session and no sooner: what the client does to a request up to there
+    # counts.
     client.session = cast("requests.Session", spy)
     try:
         send()

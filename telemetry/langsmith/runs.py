@@ -29,6 +29,7 @@ def runs_of(batch: Sequence[Event], project: str, *, content: bool) -> Iterator[
     """
     by_span = {event.trace.span_id: event for event in batch}
     for event in batch:
+        # LangChain reports its own model calls: each would be there, and cost, twice.
         if event.parent_run is None or not event.parent_run.is_reported:
             yield _run(event, _order(event, by_span), project, content=content)
 
@@ -45,6 +46,7 @@ def _order(event: Event, by_span: Mapping[int, Event]) -> str:
 
 def _order_above(event: Event, by_span: Mapping[int, Event]) -> str | None:
     if event.op_class is not OperationClass.MODEL:
+        # What encloses an event ends after it, and may be in a later batch.
         around = by_span.get(event.trace.parent_span_id or 0)
         if event.nested and around is not None and around is not event:
             return _order(around, by_span)
@@ -91,6 +93,7 @@ def _run_type(event: Event) -> str:
         return "llm"
     if event.op_class is OperationClass.MODEL:
         return "chain"
+    # What LangSmith shows the documents of; it has no type for writing.
     return "retriever" if event.op_class is OperationClass.RECALL else "tool"
 
 

@@ -50,6 +50,7 @@ def capture_parent() -> ParentRun | None:
     if current is None:
         return None
     said = current()
+    # The host has switched LangSmith off for this request, and that holds for our runs, too.
     if said["enabled"] is False:
         return _SWITCHED_OFF
     run, project, tags = said["parent"], said["project_name"], tuple(said["tags"] or ())
@@ -118,6 +119,7 @@ class LangSmithSink:
         """Request LangSmith's ``/info``. The key is not checked: that would take a run."""
         url = self._template.api_url if self._template else api_url()
         host = urlsplit(url).hostname or "its endpoint"
+        # A server of one's own may need no key.
         if self._template is None and host.endswith(_HOSTED) and not setting("API_KEY"):
             raise DeliveryError("LANGSMITH_API_KEY is not set")
         status = status_of(f"{url}/info", timeout_s)
@@ -174,12 +176,16 @@ class _Connection:
             api_key=template.api_key if template else None,
             workspace_id=template.workspace_id if template else None,
             session=BoundedSession(),
+            # No queue, and so no thread.
             auto_batch_tracing=False,
             tracing_mode="langsmith",
+            # The lane retries, and waits in between, and knows when the process ends.
             retry_config=Retry(0),
             timeout_ms=round(TIMEOUT_S * 1e3),
+            # The same with each run, and of no use to whoever looks for an operation.
             omit_traced_runtime_info=True,
             disable_prompt_cache=True,
+            # The one way to find out that it failed: the client logs what others raise.
             tracing_error_callback=self._failures.append,
         )
         with quiet(*_LOGGERS):
@@ -194,6 +200,7 @@ class _Connection:
 
         body = self._body(runs())
         with quiet(*_LOGGERS), time_limit(TIMEOUT_S):
+            # Once more from the start: what made the body has used the runs up.
             if body is None or not self._sent(body):
                 self._ingest([*runs()])
 
@@ -215,6 +222,7 @@ class _Connection:
         assert self._direct is not None  # noqa: S101 - it made the body
         try:
             self._direct.send(body)
+        # An older server of one's own: the client falls back to what that has.
         except LangSmithNotFoundError:
             self._direct = None
             return False
@@ -231,4 +239,5 @@ class _Connection:
             raise failure("LangSmith") from self._failures[0]
 
     def close(self) -> None:
+        # Nothing is queued, so that there is nothing to wait for.
         self._client.close(timeout=0)

@@ -49,8 +49,11 @@ class _Torn(NamedTuple):
     @property
     def stays(self) -> bytes:
         """What stays where it is: whole lines; all of it where it went into a pipe."""
+        # What a pipe has taken is on its way to whoever reads it.
         if not stat.S_ISREG(self.status.st_mode):
             return self.data[: self.written]
+        # Behind other lines it cannot be cut off. The line that it breaks off in is ended by
+        # whoever wrote next, and is written again whole.
         return self.data[: self.data.rfind(b"\n", 0, self.written) + 1]
 
 
@@ -82,6 +85,7 @@ class LogFile:
     def forked(self) -> None:
         """Open the file anew in a forked child: a lock would be the parent's as well."""
         self.close()
+        # The parent's: it mends its own write, and the child has none.
         self._torn, self._there = None, b""
 
     def append(self, lines: str) -> None:
@@ -95,15 +99,20 @@ class LogFile:
         # A lone surrogate, which JSON can hold, costs its own place and not the line.
         data = lines.encode("utf-8", "replace")
         with self._locked() as fd:
+            # First, in case that the last failure could not be taken back at once.
             self._mend(fd, os.fstat(fd))
             data = self._rest_of(data, fd)
             status = os.fstat(fd)
             is_file = stat.S_ISREG(status.st_mode)
+            # An empty file is not moved: a batch that is too large for any would move one aside
+            # each time.
             if not (is_file and status.st_size and status.st_size + len(data) > self._most_bytes):
                 self._write(fd, status, data)
                 return
+            # Whoever may read the log now may go on doing so.
             self._mode = stat.S_IMODE(status.st_mode)
             self._move_aside()
+        # Outside of the lock that goes with it: whoever waits for it looks which file is there now.
         self.close()
         with self._locked() as fd:
             self._write(fd, os.fstat(fd), data)
@@ -116,6 +125,7 @@ class LogFile:
             DeliveryError: They would not.
         """
         try:
+            # Not by opening it: a check must not make the file, nor begin a line.
             try_writing(self._path)
         except OSError as exc:
             reason = (exc.strerror or type(exc).__name__).lower()
@@ -142,6 +152,7 @@ class LogFile:
 
     def _rest_of(self, data: bytes, fd: int) -> bytes:
         """Return what of *data* is still to be written: all, if it is not what failed."""
+        # Other lines than those that failed: the lane gave those up.
         if not data.startswith(self._there):
             if not self._there.endswith(b"\n"):  # in a pipe: of a file the end can be read
                 os.write(fd, b"\n")
@@ -150,6 +161,7 @@ class LogFile:
 
     def _write(self, fd: int, status: os.stat_result, data: bytes) -> None:
         """Write *data* at the end of a file, or nothing of it, on a line of its own."""
+        # Behind it the first of ours would be one line with it, which nobody could parse.
         if _ends_within_a_line(fd, status):
             os.write(fd, b"\n")
             status = os.fstat(fd)
@@ -159,6 +171,7 @@ class LogFile:
             while written < len(data):
                 written += os.write(fd, memoryview(data)[written:])
         except OSError:
+            # Cut at once where that can be done: nobody else has the lock, and so the end is ours.
             if written and not _is_cut(fd, status):
                 self._torn = _Torn(status, data, written)
             raise
@@ -170,7 +183,6 @@ class LogFile:
         while True:
             fd = self._fd = self._open() if self._fd is None else self._fd
             _lock(fd)
-            # Another process may have moved the file aside while this one waited for its lock.
             if self._is_there(fd):
                 break
             self.close()  # which releases it: somebody has moved the file
@@ -181,6 +193,7 @@ class LogFile:
                 fcntl.flock(fd, fcntl.LOCK_UN)
 
     def _open(self) -> int:
+        # Each time: a folder that was cleared away is no reason to lose what follows.
         self._path.parent.mkdir(parents=True, exist_ok=True)
         # Appended by the system: where locks do nothing, processes still do not overwrite lines.
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
@@ -197,12 +210,17 @@ class LogFile:
         stem, suffix = self._path.stem, self._path.suffix
         name = f"{stem}.{self._now():%Y-%m-%d_%H-%M-%S_%f}"
         aside, number = self._path.with_name(f"{name}{suffix}"), 0
+        # A rename replaces what is there: two files within one microsecond, or with a clock set
+        # back.
         while aside.exists():
             number += 1
             aside = self._path.with_name(f"{name}.{number}{suffix}")
         self._path.rename(aside)
+        # With what `gzip` and the like add, and nothing else: other programs' files in the folder
+        # stay.
         ours = re.compile(rf"{re.escape(stem)}\.[\d_-]{{26}}(\.\d+)?{re.escape(suffix)}(\.\w+)?")
         moved = [each for each in self._path.parent.iterdir() if ours.fullmatch(each.name)]
+        # By their age first: the clock that named them may have been set back.
         for old in sorted(moved, key=_age_and_name)[: -self._kept or None]:
             with suppress(OSError):
                 old.unlink()
@@ -212,6 +230,7 @@ def _age_and_name(path: Path) -> tuple[int, str]:
     try:
         return path.stat().st_mtime_ns, path.name
     except OSError:
+        # Deleted meanwhile by another process that moves files aside, or by hand.
         return 0, path.name
 
 

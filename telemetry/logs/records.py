@@ -23,9 +23,11 @@ def log(level: str, sentence: str, occurred: str, known: dict[str, Any]) -> None
     """Log one event: a sentence, the time of occurrence and the known fields."""
     number = logging.getLevelNamesMapping()[level]
     logger = logging.getLogger(LOGGER)
+    # Before the record is made: most hosts log DEBUG nowhere.
     if not logger.isEnabledFor(number):
         return
     extra = {"occurred_at": occurred, **known}
+    # As an argument: a percent sign in the sentence would be read as a format.
     logger.log(number, "%s", clean_text(sentence), extra={**extra, FIELDS: tuple(known)})
 
 
@@ -40,6 +42,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of *record*."""
         names: tuple[str, ...] | None = getattr(record, FIELDS, None)
+        # A record of the host's, in a handler that has both.
         if names is None:
             return super().format(record)
         attributes = vars(record)

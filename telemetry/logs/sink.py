@@ -63,6 +63,7 @@ class LogSink:
         kept: int = 10,
     ) -> None:
         self._file = LogFile(file, most_bytes=most_bytes, kept=kept) if file else None
+        # A handler of the host's may have sent the record on: nobody can take it back.
         self.idempotent = file is not None
         self._path = file
         self._host: Host = host
@@ -81,6 +82,7 @@ class LogSink:
         if self._file is None:
             self._write_to_host(wanted)
         elif wanted:
+            # All in one write: half of the batch would be there twice, once it is written again.
             lines = "".join(json_text(self._line(event)) + "\n" for event in wanted)
             try:
                 self._file.append(lines)
@@ -141,6 +143,7 @@ def is_loguru_set_up() -> bool:
     handlers = getattr(getattr(logger, "_core", None), "handlers", None)
     if handlers is None:
         return False
+    # By id: a host that removes the first and adds its own never has that one again.
     return set(handlers) != {_FIRST_HANDLER} or "LOGURU_LEVEL" in os.environ
 
 
@@ -151,6 +154,7 @@ _FIRST_HANDLER: Final = 0
 def _loguru(level: str, sentence: str, occurred: str, known: dict[str, Any]) -> None:
     from loguru import logger  # noqa: PLC0415 - a disabled library imports nothing
 
+    # No arguments: with them loguru would format the sentence, and braces in it would raise.
     logger.bind(occurred_at=occurred, **known).log(level, clean_text(sentence))
 
 
@@ -158,6 +162,7 @@ def is_ordinary(event: Event) -> bool:
     """Return whether the store answered, and with nothing that belongs to somebody else."""
     if event.notice is not None:
         return False
+    # What a store hands out of somebody else's is a success to the store.
     return event.status.is_normal and not event.foreign_hits
 
 
@@ -219,8 +224,10 @@ def _in_common(values: tuple[Any, ...], *, is_notice: bool) -> dict[str, Any]:
     """Return the fields that many events have in common; of flags, those that are set."""
     found: dict[str, Any] = {}
     for name, value in zip((*_COMMON, *_FLAGS), values, strict=True):
+        # No store was asked for a notice; what its event has for one is a filling.
         is_shown = value if name in _FLAGS else not is_notice or name == "operation"
         if is_shown:
+            # A plain string: formatters of the host's show an enumeration by its repr.
             plain = str(value) if isinstance(value, str) else value
             found[_NAMED_OTHERWISE.get(name, name)] = plain
     return found
@@ -235,6 +242,7 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
     values = zip(_KNOWN, _known_of(event), strict=True)
     known |= {name: value for name, value in values if value is not None}
     if event.subject is not None:
+        # With the sink's own key, so that hashes of two sinks cannot be laid side by side.
         known["subject"] = event.subject.hashed("logs")
     known["trace_id"], known["span_id"] = trace.trace_hex, trace.span_hex
     if event.redactions:
@@ -245,6 +253,7 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
         known = {**{name: of for name, of in part.fields().items() if of is not None}, **known}
     if event.operation == AUDIT_CHECKPOINT:
         known["root"] = event.root
+    # Redacted by now; and yet only for who has asked for it, since logs go far.
     if content and event.content is not None and (value := event.content.value) is not None:
         known["content"] = value
     return known

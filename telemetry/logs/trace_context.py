@@ -40,6 +40,7 @@ def trace_ids() -> dict[str, str]:
 
 
 def _current() -> TraceRef | None:
+    # Ours first: inside of a guarded call the host's own span is the one around it.
     for tracing in list(alive):
         if tracing.enclosing is not None and (around := tracing.enclosing()) is not None:
             return around
@@ -71,7 +72,9 @@ class TraceIds(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return True."""
+        # Always: a format that names a missing attribute loses the line.
         for name, value in (_NOTHING | trace_ids()).items():
+            # What the host gave as `extra` stays.
             if not hasattr(record, name):
                 setattr(record, name, value)
         return True

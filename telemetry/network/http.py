@@ -59,6 +59,7 @@ class _Timed(io.RawIOBase):
 class _Response(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
+        # Around the raw file, below the buffer: headers are read through it, too.
         self.fp = io.BufferedReader(_Timed(self.fp.detach(), sock))
 
 
@@ -87,10 +88,12 @@ _POOLS: Final[dict[str, type[HTTPConnectionPool | HTTPSConnectionPool]]] = {
 class _BoundedAdapter(HTTPAdapter):
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)
+        # The one place where urllib3 asks which connections to make.
         self.poolmanager.pool_classes_by_scheme = _POOLS
 
     def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
         manager = super().proxy_manager_for(*args, **kwargs)
+        # Managers for proxies are made on demand, each with the pools of its own.
         manager.pool_classes_by_scheme = _POOLS
         return manager
 
@@ -110,15 +113,19 @@ class _BoundedAdapter(HTTPAdapter):
         cert: Any = None,
         proxies: dict[str, str] | None = None,
     ) -> requests.Response:
+        # A client library's timeout is for each read, and often long. A delivery has one in all.
         del timeout
         try:
             left = remaining_s()
         except TimeoutError as exc:
+            # As `requests` says it: the client library catches nothing else.
             raise requests.exceptions.Timeout(*exc.args) from exc
         limits = (min(CONNECT_S, left), min(READ_S, left))
+        # Before it is sent: a batch that could not be encoded never comes this far.
         note_request()
         response = super().send(request, stream, limits, verify, cert, proxies)
         note_response(response.status_code, _seconds(response.headers.get("retry-after", "")))
+        # Even 200 from it would have the lane count the batch as delivered, and forget it.
         if _is_detour(response):
             response.close()
             raise requests.exceptions.RequestException(
@@ -131,6 +138,7 @@ def _is_detour(response: requests.Response) -> bool:
     """Return whether a captive portal or a misconfigured proxy has answered."""
     if 300 <= response.status_code < 400:  # noqa: PLR2004 - the redirects
         return True
+    # No back end answers a delivery with a page. An error may be one, of any proxy on the way.
     return response.ok and "text/html" in response.headers.get("content-type", "")
 
 
@@ -140,6 +148,7 @@ def _seconds(retry_after: str) -> float | None:
         seconds = float(retry_after)
     except ValueError:
         return _seconds_until(retry_after)
+    # `float` reads "inf" and "nan", and a lane would wait for ever.
     return seconds if isfinite(seconds) else None
 
 

@@ -27,6 +27,7 @@ def connect(host: str, port: int, timeout_s: float) -> None:
     """
     try:
         socket.create_connection((host, port), timeout_s).close()
+    # A host name with an empty or too long label raises UnicodeError while it is encoded.
     except (OSError, UnicodeError) as exc:
         reason = getattr(exc, "strerror", None) or "no answer in time"
         raise DeliveryError(f"nobody listens at {host}:{port} ({reason.lower()})") from exc
@@ -65,14 +66,17 @@ def try_writing(path: Path) -> None:
     Raises:
         OSError: It cannot.
     """
+    # The nearest that exists: missing folders are made with the first write.
     existing = next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
     if existing == path.absolute() and existing.is_dir():
         raise _refusal(errno.EISDIR)
     if existing != path.absolute() and not existing.is_dir():
         raise _refusal(errno.ENOTDIR)
+    # First, and for the file itself: a folder that takes new files may hold one that is read-only.
     if not os.access(existing, os.W_OK):
         raise _refusal(errno.EROFS if _is_read_only(existing) else errno.EACCES)
     if existing != path.absolute():
+        # `access` says yes of a full disk and of a quota that is used up.
         with TemporaryFile(dir=existing, buffering=0) as file:
             file.write(_PROBE)
 

@@ -21,6 +21,8 @@ _REFUSED: Final = frozenset({400, 413, 422})
 """HTTP statuses that are about what was sent: asking again for the same is no use."""
 
 
+# Client libraries pass nothing of ours down to the session, so that it goes by the thread: theirs
+# start none for a request.
 class _Exchange(threading.local):
     """The exchange with a back end that this thread is in."""
 
@@ -39,6 +41,7 @@ _exchange = _Exchange()
 def time_limit(seconds: float) -> Generator[None]:
     """Let all requests of a `BoundedSession` in the body take *seconds*, together."""
     before = _exchange.deadline
+    # One inside of another cannot make it longer.
     _exchange.deadline = min(before, time.monotonic() + seconds)
     _exchange.is_sent, _exchange.log_args = False, ()
     _exchange.status, _exchange.retry_after_s = None, None
@@ -77,6 +80,7 @@ def failure(back_end: str) -> DeliveryError:
         return UnacceptableError(f"the batch could not be encoded for {back_end}")
     if _exchange.status is None:
         return UnavailableError(f"{back_end} did not answer")
+    # All others may pass: 401 once the key is changed, 404 once the back end is up.
     if _exchange.status in _REFUSED:
         return UnacceptableError(f"{back_end} refused the batch with {_exchange.status}")
     return UnavailableError(f"{back_end} answered {_exchange.status}", _exchange.retry_after_s)
@@ -92,6 +96,7 @@ class _QuietFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         if _exchange.quiet and isinstance(record.args, tuple):
+            # OpenTelemetry's exporters say only there why they failed.
             _exchange.log_args += record.args
         return not _exchange.quiet
 

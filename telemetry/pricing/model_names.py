@@ -27,6 +27,7 @@ def names_of(model: str) -> tuple[str, ...]:
     own = model.lower()
     name = _VENDOR.sub("", own.rpartition("/")[2])
     names = [own, name]
+    # One after the other, since vendors put several: `-20250929-v1:0`.
     while (shorter := _SNAPSHOT.sub("", name)) != name:
         names.append(shorter)
         name = shorter

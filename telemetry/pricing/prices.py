@@ -75,6 +75,7 @@ class Prices:
         self._table = {
             f"{name}-{ending.lower()}": price
             for name, price in rows.items()
+            # Listed, not guessed: a new snapshot of a model may have a new price.
             for ending in ("latest", *(price.snapshots or ()))
         } | rows
         self._rows = len(rows)
@@ -132,6 +133,7 @@ class Prices:
 
     def _look_up(self, model: str, provider: str | None) -> Price | None:
         model = model.lower()
+        # A host's own price for a model first, where the user's file has one.
         own = self._table.get(f"{provider}/{model}".lower()) or self._table.get(model)
         if own is not None and not is_vendor(own.source):
             return own  # a row of the user's holds whoever serves the model
@@ -139,6 +141,7 @@ class Prices:
         if found.vendor == LOCAL:
             return FREE
         row = self._of(found.name)
+        # A prefix that is left is of a host that asks what it likes.
         if row is None or "/" in found.name:
             return None
         return row if found.vendor in (None, row.source) or not is_vendor(row.source) else None
@@ -187,6 +190,7 @@ def _price(row: Any, where: str) -> Price:
     if not _is_dict(row):
         raise PriceFileError(f"{where}: expected an object with input and output")
     cells = cast("dict[str, Any]", row)
+    # A mistyped name would be a price that is left out, and a wrong bill.
     unknown = sorted(cells.keys() - _KNOWN)
     if unknown:
         known = ", ".join(sorted(_KNOWN))
@@ -217,6 +221,7 @@ def _is_words(value: Any) -> bool:
 def _is_price(value: Any) -> bool:
     return (
         isinstance(value, int | float)
+        # `true` is a number to Python.
         and not isinstance(value, bool)
         and isfinite(value)
         and value >= 0

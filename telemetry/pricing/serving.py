@@ -52,6 +52,7 @@ def served(model: str, provider: str | None = None) -> Served:
     """Return how *model* is served where *provider* says that it serves it."""
     known = _serving()
     name, by = model.lower(), (provider or "").lower()
+    # What a provider of this kind serves goes by its name, whatever else is in the model's.
     if by in known.local | known.hosts and not name.startswith(f"{by}/"):
         name = f"{by}/{name}"
     host, _, rest = name.partition("/")
@@ -60,6 +61,7 @@ def served(model: str, provider: str | None = None) -> Served:
     for prefix, vendor in known.prefixes:
         if name.startswith(prefix):
             rest = name.removeprefix(prefix)
+            # Bedrock's prefixes end with a period, and its names with a version of its own.
             return Served(_OF_BEDROCK.sub("", rest) if prefix.endswith(".") else rest, vendor)
     return Served(name, None)
 

@@ -23,6 +23,7 @@ logger = logging.getLogger("mnemoscope")
 
 def _one_line(record: logging.LogRecord) -> bool:
     """Make one line of valid text of a record: names and paths in it may hold anything."""
+    # Formatted here: a line feed in an argument would otherwise come in behind this filter.
     record.msg, record.args = recorded_name(record.getMessage()), None
     return True
 
@@ -71,6 +72,7 @@ class Faults:
     def tripped(self) -> bool:
         """True while so much of our own code fails that observing is switched off."""
         recent = self._recent
+        # The deque holds as many as trip it: the oldest tells how long they took.
         if len(recent) < (recent.maxlen or 0):
             return False
         return self._clock() - recent[0] < self._window_s

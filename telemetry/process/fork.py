@@ -21,6 +21,7 @@ class Forkable(Protocol):
         ...
 
 
+# `register_at_fork` cannot be undone: a hook for each object would keep each for ever.
 _living: weakref.WeakSet[Forkable] = weakref.WeakSet()
 
 

@@ -50,6 +50,8 @@ class ForkLock:
 
     def before_fork(self) -> None:
         """Wait until nobody is inside."""
+        # Forks without it once the time is up: a child with a stuck lock of ours is given a new
+        # one.
         self._held_for_fork = self._lock.acquire(timeout=self.patience_s)
 
     def after_fork_in_parent(self) -> None:

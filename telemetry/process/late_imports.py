@@ -15,5 +15,5 @@ LATE_IMPORTS = ForkLock()
 """
 Held while a thread of ours imports what may not be imported yet.
 
-Not reentrant. No other lock is taken inside: variables of the environment are applied before.
+No other lock is taken inside: variables of the environment are applied before.
 """

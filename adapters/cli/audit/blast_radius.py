@@ -71,6 +71,7 @@ def blast_radius(
     if json:
         found = document(radius) | {"withdrawal": None if done is None else withdrawal_of(done)}
         Console().print_json(json_text(found))
+    # A part looks like the whole to a script that does not read it.
     if radius.is_cut or not (done is None or done.complete):
         raise typer.Exit(INCOMPLETE)
 
@@ -88,6 +89,7 @@ def _check_withdrawal(scope: str | None, *, yes: bool) -> None:
             "function that returns one. Nothing was changed.",
             USAGE,
         )
+    # Asked first: reading a trail may take minutes, and a script would find out only then.
     if not (yes or sys.stdin.isatty()):
         raise CommandError("there is no terminal to ask: pass --yes. Nothing was changed.", USAGE)
 
@@ -99,6 +101,7 @@ def _withdrawn(
     from ..scope import scope_with_trail
     from .blast_radius_screen import withdrawal_screen
 
+    # The first is the memory itself.
     memories = radius.memories if derived else radius.memories[:1]
     count = f"{len(memories):,} memories" if len(memories) > 1 else "this memory"
     if not (yes or typer.confirm(f"Delete {count}? It cannot be undone.", err=True)):

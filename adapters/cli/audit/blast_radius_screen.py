@@ -91,6 +91,7 @@ class _Branches:
 
     def _add_runs(self, branch: Tree, memory: ReachedMemory) -> None:
         runs = self._runs[memory.address]
+        # Each level is indented, and the text beside it becomes a column of words.
         if runs and memory.hops >= _DEEPEST:
             branch.add(_more(f"seen by {counted(len(runs), 'more run', 'more runs')}"))
             return
@@ -151,6 +152,7 @@ def _written_line(memory: ReachedMemory) -> RenderableType:
 
 def _deleted(memory: ReachedMemory) -> Iterator[Text]:
     last = max((ended_us(each) for each in memory.writes), default=0)
+    # A memory may be written again under its id, and is there then.
     since = [each for each in memory.deletions if ended_us(each) > last]
     if since:
         yield Text(f"deleted {_by(since[-1])} (event {since[-1].seq:,})", style="green")
@@ -161,6 +163,7 @@ def _totals(radius: BlastRadius) -> Iterator[Text]:
     seen = counted(len(radius.runs), "run", "runs")
     written = counted(len(radius.derived) - saved, "memory", "memories")
     checkpoints = counted(saved, "checkpoint", "checkpoints")
+    # "After that", and not "because of it": what a model made of what it saw nobody knows.
     line = f"→ {seen} saw it, and wrote {written} and {checkpoints} after that."
     yield Text(line, style="bold")
     if radius.without_run:

@@ -91,6 +91,7 @@ def erase(
     with status, scope_with_trail(scope, audit_url) as opened:
         person, is_known = _person(opened, query, even_if_unknown=even_if_unknown)
         _tell(query, person, is_known=is_known)
+        # The terminal is asked a question, over which a spinner would be drawn.
         status.stop()
         _confirm(yes=yes)
         status.start()
@@ -150,6 +151,7 @@ def _person(
 def _tell(query: CustomerQuery, person: Person, *, is_known: bool) -> None:
     if is_known:
         say_who(query, person)
+    # Half a person erased cannot be told from a whole one afterwards, by anybody.
     if person.doubts:
         raise CommandError(
             "cannot tell whether that is all of them. Pass --exact if the ids that were given are "

@@ -95,12 +95,15 @@ def show(
     else:
         _check_tenant(log, tenant)
     if as_of is not None and person is not None:
+        # A day's end is the next one's beginning, which is not asked for.
         at_us = time_us(as_of, "--as-of", now_us, at_end=True) - is_day(as_of)
         answer = _as_of(log, person, at_us)
     elif run is not None:
         answer = _recalls(log, run, person, tenant, limit)
     else:
         narrowed = person is not None or memory is not None
+        # A whole trail may be of millions; a person's or a memory's history is asked for as a
+        # whole.
         since = since or (None if narrowed else DEFAULT_SINCE)
         since_us = 0 if since is None else time_us(since, "--since", now_us)
         answer = _operations(deque(_rows(log, person, memory, tenant, since_us), limit))
@@ -149,6 +152,7 @@ def _recalls(
     rows: Iterable[AuditRow] = rows_of(log, run, person)
     if person is None:
         rows = _in_tenant(rows, tenant)
+    # The newest: a deque lets the oldest go, and no more than that is held.
     found = deque(recalls(log, rows), limit)
     # A user who passes the customer's id may see it in the names of runs.
     run_name = str if person is None else partial(verbatim, customer=person.identities[0].customer)

@@ -157,6 +157,7 @@ def _no_results(row: AuditRow) -> str:
 
 
 def _last_text(seen: RecalledMemory) -> str:
+    # As it was when it was recalled: what came since the run did not see.
     written = [each for each in (seen.origin, *seen.before) if each and each.content]
     return text_of(written[-1].content) if written else seen.memory_id
 

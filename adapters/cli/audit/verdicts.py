@@ -112,6 +112,7 @@ def _checked(rows: Iterable[AuditRow], kinds: dict[str, Callable[..., Rule]]) ->
 
     for row in rows:
         if row.operation == VERDICT and (sealed := orjson.loads(row.header).get("verdict")):
+            # Facts that were changed lead to whatever whoever changed them wants.
             is_sealed = leaf_hash(row.header) == row.leaf
             yield _Checked(row, sealed, recheck(sealed, kinds, is_sealed=is_sealed))
 

@@ -112,6 +112,7 @@ def _verify_trail(
 
     with log.reading() as snapshot:
         events = max(0, snapshot.size - since)
+    # Hashes, and then details: each event is counted twice.
     total = events * (2 if with_details else 1)
     reasons: list[str] = []
     with progress_bar(Console(stderr=True), "verifying", total) as advance:
@@ -132,6 +133,7 @@ def _verify_trail(
 def _cores() -> int:
     """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
+        # Fewer than the machine has, in a container or under `taskset`.
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
@@ -150,6 +152,7 @@ def _show(found: Verification) -> None:
         say(f"removed: {len(found.removals) - _SHOWN:,} times more before; see --json")
     for each in found.covered_less:
         say(f"covered less: {each}")
+    # With every answer: "OK" is read as more than was checked.
     for each in NOT_COVERED:
         say(f"not covered: {each}")
 

@@ -73,6 +73,7 @@ def _summarize_writes(_result: Any, arguments: Arguments) -> Summary:
 def _summarize_read(result: Any, _arguments: Arguments) -> Summary:
     if result is None:
         return Summary(hits=0)
+    # get answers with the checkpoint itself, get_tuple with what surrounds it.
     loaded = getattr(result, "checkpoint", result)
     return Summary(hits=1, memory_ids=_texts(loaded.get("id")))
 
@@ -156,6 +157,7 @@ def bind(
             is none of these.
     """
     bound = is_thread_bound(client)
+    # What waits is written by a thread of ours, which such a connection refuses.
     if degraded and bound:
         raise ConfigurationError("degraded=True: this saver's connection is bound to its thread")
     if on_conflict not in _ON_CONFLICT:
@@ -240,12 +242,16 @@ def _guarded_class(base: Any, redact: bool, thread_bound: bool) -> Any:  # noqa:
     own: dict[str, Any] = {
         **{name: below_graph(getattr(forwarding, name)) for name in _PUTS},
         **{name: below_graph(record_loads(getattr(forwarding, name))) for name in _LOADS},
+        # LangGraph looks for a parameter task_path in the signature, and leaves it out where there
+        # is none.
         "put_writes": attribute_writes(below_graph(forwarding.put_writes)),
         "with_allowlist": _with_allowlist,
         "__bool__": _true,
         "__module__": __name__,
     }
     inherited = [name for name in table if _is_inherited(base, name)]
+    # What the saver does not have is to raise NotImplementedError as before, and not to be an
+    # event.
     own |= {name: vars(_Base)[name] for name in inherited}
     own[OF_OBJECTS] = {name: vars(forwarding)[name] for name in inherited}
     return type(base.__name__, (forwarding,), own)

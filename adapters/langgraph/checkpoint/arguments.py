@@ -16,6 +16,8 @@ from ...toolkit.type_guards import is_dict, is_sequence
 from ..formats import CONTENT, ID, METADATA, NODE, STATE, Keyed, Shape
 from ..shared.state import StateWalker
 
+# A redacted version of a channel would be a version that LangGraph does not know, and the thread
+# could not go on.
 _KEPT: Final = frozenset({"v", "id", "ts", "channel_versions", "versions_seen", "updated_channels"})
 """Parts of a checkpoint that LangGraph finds its way by: versions, and names of channels."""
 
@@ -80,6 +82,8 @@ def _redacted_section(section: dict[Any, Any], walker: StateWalker) -> Iterator[
 
 def _is_not_stored(name: Any, value: Any) -> bool:
     """Return whether a part of a config is a key of the saver's, or an object of the runtime's."""
+    # Savers copy what else stands in a config into metadata, in clear even where states are
+    # encrypted.
     if name in EXCLUDED_METADATA_KEYS or str(name).startswith("__"):
         return True
     return not isinstance(value, (str, bytes, dict, list, tuple, set, frozenset))
@@ -106,6 +110,7 @@ def _redacted_checkpoint(checkpoint: Any, walker: StateWalker) -> Any:
         for name, each in checkpoint.items()
         if name != "channel_values"
     }
+    # New objects: the values are live, and the nodes that follow read them.
     values = {name: walker.walk(each) for name, each in checkpoint["channel_values"].items()}
     return redacted | {"channel_values": values}
 
@@ -135,6 +140,7 @@ def _versions(versions: Any, walker: StateWalker) -> Any:
 
 def _address(config: Any, walker: StateWalker) -> Any:
     """Return the config of a read: the saver looks it up, gives it back, and stores nothing."""
+    # A redacted id would find nothing, and the graph would begin anew over the thread.
     return config if config is None or is_dict(config) else walker.walk(config)
 
 

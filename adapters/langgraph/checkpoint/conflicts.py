@@ -50,12 +50,15 @@ def review(
         found = yield ask(question(thread.id, base.place))
         if _is_known(thread, base, found):
             is_changed = found is not None and _has_others(thread, base, found)
+        # The run began a thread, and by now there is one.
         elif base.checkpoint_id is None:
             is_changed = True
         else:
             made_on = question(thread.id, base.place, base.checkpoint_id)
             if found is None or (yield ask(made_on)) is None:
                 return ThreadState.GONE
+            # A run may begin at an old checkpoint on purpose: what came after that was there
+            # before.
             is_changed = base.is_latest or _is_later(thread, base, found)
         if found is not None and is_changed and not thread.is_both:
             return ThreadState.CHANGED
@@ -79,6 +82,7 @@ def _has_others(thread: FollowedThread, base: Base, found: CheckpointTuple) -> b
     if base.place not in thread.heads and step not in thread.accounted:
         return False  # it was neither made nor read here, so what hung on it is not known
     written: list[Any] = found.pending_writes or []
+    # An answer to an interrupt is a write on the latest checkpoint, and makes no new one.
     return any((*step, task, channel) not in thread.accounted for task, channel, _ in written)
 
 

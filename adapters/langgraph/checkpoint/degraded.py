@@ -148,8 +148,10 @@ class DegradedCheckpoints:
         method = call.method.name
         if method in self._rows and self._overlay.is_cut_off(method, call.arguments):
             raise ThreadChangedError
+        # A deletion drops what waits, so that it has nothing to wait for.
         if call.method.op_class is OperationClass.FORGET:
             return
+        # Put beside the saver's, the order would be lost: later steps wait behind earlier ones.
         if self._overlay.is_behind(thread_of(call.arguments)):
             raise StoreUnavailableError(self._store, BEHIND)
 
@@ -160,6 +162,7 @@ class DegradedCheckpoints:
 
     async def _aafter(self, call: Call) -> None:
         if call.journal is Journalled.NO and _reached(call):
+            # A connection of asyncio's belongs to the loop that it answered on.
             self._loop = asyncio.get_running_loop()
         self._behind_saver(call)
 
@@ -177,6 +180,7 @@ class DegradedCheckpoints:
             call.status = Status.DEGRADED
         elif call.journal is Journalled.REPLAYED:
             if call.error is not None:
+                # Refused by the saver itself: it would be refused the next time, too.
                 never = call.admission is not None and not _is_down(call.error)
                 call.journal = Journalled.LOST if never else Journalled.NO
         elif call.error is None:
@@ -210,6 +214,8 @@ class DegradedCheckpoints:
         except UnknownThreadError:
             return False
         except Exception as exc:  # noqa: BLE001 - then the caller sees the store's error
+            # None for a thread that is not known would be a graph that begins anew, so that the
+            # outage is raised.
             self._faults.note("checkpoint.overlay", exc)
             return False
         return True
@@ -272,6 +278,8 @@ class DegradedCheckpoints:
             ask = next(steps)
             while True:
                 try:
+                    # In the name of whoever made the write: its events, budgets and rules are
+                    # theirs.
                     answer = ask.context.copy().run(self._call, ask.operation)
                 except Exception as exc:  # noqa: BLE001 - the steps decide what it means
                     ask = steps.throw(exc)
@@ -312,6 +320,7 @@ class DegradedCheckpoints:
         overlay = self._overlay
         if (first := overlay.next(thread)) is None:
             return True
+        # Before the first write: what somebody else wrote meanwhile must not be written over.
         look = partial(self._ask, "get_tuple", first.context)
         try:
             found = yield from review(thread, look)
@@ -346,6 +355,7 @@ class DegradedCheckpoints:
             return True
         self.conflicts += 1
         if self._on_conflict == "both":
+            # An event of its own: that two runs are mixed now is not to be seen in the writes.
             tell(first, self._rows["get_tuple"], question(thread.id, ""), ThreadChangedError)
             thread.is_both = True
             _warn("they are written into it as well")
@@ -365,6 +375,7 @@ class DegradedCheckpoints:
 
     def finish(self, timeout_s: float) -> None:
         """Write what waits, in *timeout_s* seconds at most, and have nothing wait from now on."""
+        # First: a node that is still at work would have more wait while this drains.
         self._overlay.close()
         if not self._overlay.waits or timeout_s <= 0:
             return

@@ -65,6 +65,8 @@ class CarryFacts:
             return
         if facts is not None:
             known = cast("Mapping[str, Any]", metadata)
+            # In the metadata, which savers keep with the checkpoint: another process resumes with
+            # the same facts.
             call.arguments = {**call.arguments, "metadata": {**known, KEY: facts}}
 
     def _read(self, call: Call) -> None:
@@ -73,6 +75,7 @@ class CarryFacts:
             return
         try:
             facts = cast("Mapping[str, Any]", metadata).get(KEY)
+            # With the id, to which they are sealed: facts of another checkpoint are not believed.
             self._rulebook.restore(current(), thread, call.result.checkpoint["id"], facts)
         except Exception as exc:  # noqa: BLE001 - what cannot be believed is not known
             self._faults.note("rules.restore", exc)

@@ -39,6 +39,7 @@ class PendingWrite:
     arguments: Arguments = field(repr=False)
     guard: Guard = field(repr=False)
     customer: str | None = field(default=None, repr=False)
+    # The caller has gone on by the time that it is written, and with it its span and customer.
     context: contextvars.Context = field(default_factory=contextvars.copy_context, repr=False)
 
     @property
@@ -109,6 +110,7 @@ class FollowedThread:
         """Forget all but the latest checkpoint of *place*, unless some of them waits."""
         known = self.places.get(place)
         if known and not self.waiting:
+            # LangGraph's checkpoint ids are UUIDs of version 6, which sort by time.
             latest = max(known)
             self.places[place] = {latest: known[latest]}
             writes = self.writes.get(place, {})
@@ -133,11 +135,13 @@ class FollowedThread:
 
     def took(self, place: str, checkpoint_id: str) -> None:
         """Note that the saver has a checkpoint of this process's."""
+        # A step that was replayed late is not the latest for that.
         self.heads[place] = max(self.heads.get(place) or "", checkpoint_id)
 
     def write(self, place: str, checkpoint_id: str, order: Order, write: Write) -> None:
         """Add a write on top of a checkpoint; a task's own are not replaced, signals are."""
         written = self.writes.setdefault(place, {}).setdefault(checkpoint_id, {})
+        # As the savers do: errors and interrupts have fixed places below 0, and the last one holds.
         if order[-1] < 0 or order not in written:
             written[order] = write
 

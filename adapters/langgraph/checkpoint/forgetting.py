@@ -71,6 +71,7 @@ class ForgetThreads:
             self._overlay.forget_clean(id_text(call.arguments["thread_id"]))
 
     def _refuse_behind(self, _call: Call) -> None:
+        # Runs and pruning are not told by threads, so that what waits may be among it.
         if self._overlay.waits:
             raise StoreUnavailableError(self._store, BEHIND)
 
@@ -127,10 +128,13 @@ class ForgetThreads:
         """Yield True where the saver is to delete the thread, and False to wait a moment."""
         until = call.started + (call.limits.deadline_s or LONGEST_S)
         thread_id = id_text(given["thread_id"])
+        # Deleted, looked at again, and deleted once more: a write under way would bring the thread
+        # back.
         before = self._overlay.at_work(thread_id)
         yield True
         while before & self._overlay.at_work(thread_id):
             if self._clock() >= until:
+                # That it was deleted cannot be promised, and must not be answered.
                 raise Expired
             yield False
         if before:

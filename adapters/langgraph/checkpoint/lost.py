@@ -63,6 +63,8 @@ def tell(
     write: PendingWrite, row: Method, arguments: Arguments, why: type[NotWrittenError]
 ) -> None:
     """Have an event of an operation that is not made, in the name of whoever made *write*."""
+    # By the guard itself, so that every sink, the trail among them, has the event of a write that
+    # was lost.
     write.context.copy().run(_report, write, Operation(row, arguments, Journalled.LOST), why)
 
 

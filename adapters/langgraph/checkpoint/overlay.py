@@ -154,12 +154,14 @@ class Overlay:
         """
         write.arguments = _stored(write.row.name, write.arguments)
         with self._lock:
+            # Bounded: a checkpointer that is away for a day must not take the process's memory.
             if self._count >= WAITING or self._is_closed:
                 raise OverlayFullError
             answer, thread = (
                 self._take(write.row.name, write.arguments),
                 self._thread(write.arguments),
             )
+            # Writes of a step come from other threads, and perhaps after it.
             if not write.is_step and write.step in thread.given_up:
                 return answer, [write]  # it came late: its step was given up meanwhile
             thread.waiting.append(write)
@@ -203,6 +205,7 @@ class Overlay:
         What the saver has of it is still known: it may not have been deleted there.
         """
         with self._lock:
+            # A thread of that id is a new one from now on.
             for key in [each for each in self._cut_off if each[0] == thread_id]:
                 del self._cut_off[key]
             thread = self._threads.get(thread_id)
@@ -237,6 +240,7 @@ class Overlay:
     def _counted(self, change: int) -> None:
         self._count += change
         if self._count:
+            # Held by the scope while something waits; the saver may be gone by then.
             self._held.add(self)
         else:
             self._held.discard(self)
@@ -299,6 +303,7 @@ class Overlay:
             found = any(each is not None for each in known)
             if found and method == "put":
                 made = arguments["checkpoint"]["id"]
+                # What would be made on it hangs in the air as well.
                 self._note_cut_off((thread_id, place, made), is_there=False)
             return found
 

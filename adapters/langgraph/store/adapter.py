@@ -95,6 +95,7 @@ def _summarize_items(result: Any, _arguments: Arguments) -> Summary:
     return Summary(
         hits=len(result),
         memory_ids=tuple(item.key for item in result),
+        # One for each hit or none at all: they are told apart by their place.
         scores=scores if len(scores) == len(result) else (),
     )
 
@@ -258,7 +259,9 @@ def _guarded_class(base: Any, addresses: Addresses, thread_bound: bool) -> Any: 
         table=rows | {f"a{name}": row for name, row in rows.items()},
         client_types=(BaseStore,),
         not_guarded=frozenset(NOT_GUARDED),
+        # Calls of a connection that belongs to its thread stay on it.
         inline=stays(base, thread_bound=thread_bound),
+        # Rules, redaction and the store each read the operations, and an iterator gives them once.
         prepare={"batch": _read_once, "abatch": _read_once},
     )
     return guarded_class(base, methods)
@@ -270,6 +273,7 @@ def rows_of(addresses: Addresses) -> dict[str, Row]:
     batches = {each: _batch(methods, each) for each in _OPERATIONS}
 
     def put(given: Arguments) -> Method:
+        # `put` of None deletes. One without a value is a mistake, for the store to refuse.
         return methods["delete" if given.get("value", _SOMETHING) is None else "put"]
 
     def batch(given: Arguments) -> Method:
@@ -305,6 +309,7 @@ def _methods(addresses: Addresses) -> dict[str, Method]:
 
 def _batch(methods: dict[str, Method], op_class: OperationClass) -> Method:
     def neutral(given: Arguments) -> list[Any]:
+        # As many as there are operations: the caller takes them by their place.
         answers = (_row(op, methods) for op in given["ops"])
         return [row.neutral(given) if row and row.neutral else None for row in answers]
 
@@ -338,6 +343,7 @@ def _sift_answer(row: Method | None, answer: Any, op: Any, keep: Keep) -> Any:
     if row is None or row.op_class is not OperationClass.RECALL or not answer:
         return answer
     if row.sift is not None:
+        # Each answer by the verb that it is of: a batch mixes them.
         return row.sift(answer, op._asdict(), keep)
     return answer if keep(Record("", (("answer", answer),))) else row.neutral and row.neutral({})
 

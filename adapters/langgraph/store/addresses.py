@@ -118,6 +118,7 @@ class Addresses:
         path: Any = labels
         if self.customer_at is None and path.__class__ is tuple:
             try:
+                # Namespaces repeat with each call, and their judgement takes longer than the call.
                 redacted, counts = self._judged_path(path)
             except TypeError:  # not all of them are text, or can be looked up
                 pass
@@ -151,11 +152,14 @@ class Addresses:
         return tuple(label for label, _ in judged), tuple(chain(*(counts for _, counts in judged)))
 
     def _judge(self, label: str) -> tuple[str, _Counts]:
+        # A digest is not digested again: what is listed may be given back as an address.
         if label == ANY or _OURS.fullmatch(label):
             return label, ()
+        # Without the call's customer: who asks must not decide what an item is called.
         finding = self._redactor.begin()
         if finding.value(label) == label:
             return label, ()
+        # A lone surrogate in a key has to have a digest, too.
         message = label.encode("utf-8", "surrogatepass")
         digest = hmac.digest(self._key, message, "sha256")[:_DIGEST_BYTES]
         return f"<KEY_{digest.hex()}>", tuple(finding.counts.items())
@@ -168,6 +172,7 @@ class Addresses:
             ScopeError: The label that should name the customer is a wildcard or not text.
         """
         owners = {owner for path in _paths(arguments) if (owner := self._named(path)) is not None}
+        # Several are nobody's in particular; each is known, so that it is redacted.
         customer = next(iter(owners)) if len(owners) == 1 else None
         return Scope(customer=customer, known=tuple(sorted(owners)))
 
@@ -215,6 +220,7 @@ class Addresses:
         if not _is_addressed(arguments):
             raise ScopeError("the call has no namespace that can be read")
         for labels in _paths(arguments):
+            # None may be a prefix, too short to name anybody: what is found below it is sifted.
             if self._owner(labels) not in {customer, None}:
                 raise ScopeError("the namespace is another customer's")
         if any(map(self._holds_nobodys, _written_paths(arguments))):
@@ -230,6 +236,7 @@ class Addresses:
             return result if self._is_for(result, customer) else None
         listed: list[Any] = [*cast("Any", result)]
         kept = [self.only(each, customer) for each in listed if self._is_for(each, customer)]
+        # The store's own list where nothing was left out, as it would be without a guard.
         unchanged = len(kept) == len(listed) and all(map(is_, kept, listed))
         return cast("Any", result) if unchanged else kept
 

@@ -35,6 +35,7 @@ def batch_parts(row: Rows) -> Parts:
         for method, op, result in known:
             arguments: Arguments = op._asdict()
             summary = method.summary(result, arguments) if normal else Summary()
+            # The call itself goes on as it is: it was admitted, timed and redacted as one.
             part = call.but(method=method, arguments=arguments, summary=summary)
             part.status = _status_of(part, call.status)
             yield part

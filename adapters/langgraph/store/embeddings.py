@@ -25,6 +25,7 @@ def prepare_embeddings(store: Any, text_to_embed: Callable[[str], str], guard: G
     embeddings = getattr(store, "embeddings", None)
     if not isinstance(embeddings, Embeddings):
         return
+    # By `type`, since `isinstance` is answered for the wrapped class.
     if type(embeddings) is not EmbeddedTexts:
         embeddings = EmbeddedTexts(embeddings, text_to_embed)
         try:
@@ -69,10 +70,12 @@ class EmbeddedTexts(Embeddings):
     def serve(self, store: Any, guard: Guard) -> None:
         """Stay in *store* until *guard*, and those before it, are gone."""
         self._served += 1
+        # At exit other libraries are half gone, and so may the store be.
         weakref.finalize(guard, self._release, store).atexit = False
 
     def _release(self, store: Any) -> None:
         self._served -= 1
+        # Unless the host has put others there since.
         if not self._served and store.embeddings is self:
             store.embeddings = self._embeddings
 

@@ -47,6 +47,7 @@ class KeyMark:
     def wrap(self, call: Call, invoke: Invoke, /) -> Invoke:
         """Return *invoke*, behind the comparison while that is to be made."""
         lists = call.method.name in _LISTING
+        # Once it is checked, only listings have anything left to be done.
         if self._is_checked and not lists:
             return invoke
 
@@ -78,6 +79,7 @@ class KeyMark:
         found = self._client.get(MARK, _KEY)
         if found is None:
             try:
+                # Not indexed: an embedding of it would be a hit of some search, and cost money.
                 self._client.put(MARK, _KEY, self._mark(), index=False, **self._kept_for_ever())
                 found = self._client.get(MARK, _KEY)
             except Exception as exc:  # noqa: BLE001 - it may be read only: calls go on unchecked
@@ -99,6 +101,7 @@ class KeyMark:
         return {_ID: self._key_use.id, "about": _ABOUT}
 
     def _kept_for_ever(self) -> dict[str, Any]:
+        # A store that knows no time to live refuses the argument.
         return {"ttl": None} if self._client.supports_ttl else {}
 
     def _note_unmarked(self, exc: Exception) -> None:

@@ -88,6 +88,7 @@ class StoreSubjectData:
             return Page(())
         found = await self._search(namespaces[0], offset)
         records = tuple(_record(each) for each in found if each.namespace == namespaces[0])
+        # By what was read and not by what is theirs: a search has the namespaces below as well.
         if len(found) == PAGE_SIZE:
             return Page(records, (namespaces, offset + PAGE_SIZE))
         return Page(records, (namespaces[1:], 0) if namespaces[1:] else None)
@@ -142,6 +143,7 @@ class StoreSubjectData:
         pattern = _pattern(memory.collection or "")
         found: list[StoredMemory] = []
         for namespace in await self._listed():
+            # As the trail spells it, in which labels are escaped.
             match = pattern.fullmatch(path_of(namespace))
             owners = [] if match is None else [*map(label_of, match.groups())]
             if match is None or not all(map(memory.is_customer, owners)):
@@ -169,6 +171,7 @@ class StoreSubjectData:
         while found := await self._search(namespace, offset):
             mine = [each for each in found if each.namespace == namespace]
             if mine:
+                # Past the guard: the journal and the rules are not asked whether to erase.
                 await self._batch(*(PutOp(namespace, each.key, None) for each in mine))
             removed += len(mine)
             # What is in namespaces below this one stays, and is passed over.

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from .rules.rule import PASSES, Fact
     from .rules.rulebook import KeepsBooks, Rulebook
     from .rules.run_facts import KeyedHashes, RunFacts
+    from .run_observers import GraphRun, ObservedRun, RunObserver
     from .scoped_redactor import ScopedRedactor
     from .subject_data.records import (
         PAGE_SIZE,
@@ -242,6 +243,7 @@ __all__ = [
     "FeatureContext",
     "FeatureFactory",
     "ForeseesActions",
+    "GraphRun",
     "GuardParts",
     "Invoke",
     "JournalledWrites",
@@ -259,6 +261,7 @@ __all__ = [
     "MemoryRemover",
     "Method",
     "ModelAccounting",
+    "ObservedRun",
     "Operation",
     "OperationClass",
     "Page",
@@ -269,6 +272,7 @@ __all__ = [
     "Row",
     "Rulebook",
     "RunFacts",
+    "RunObserver",
     "Sample",
     "Scope",
     "ScopeError",
@@ -345,6 +349,7 @@ _MODULES = {
         ".rules.rule": "Fact PASSES",
         ".rules.rulebook": "KeepsBooks Rulebook",
         ".rules.run_facts": "KeyedHashes RunFacts",
+        ".run_observers": "GraphRun ObservedRun RunObserver",
         ".scoped_redactor": "ScopedRedactor",
         ".subject_data.records": (
             "DataSubject Erased LoggedMemory MemoryRemover PAGE_SIZE Page StoredMemory "

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from .rules.rule import Rule
     from .rules.rulebook import Rulebook
     from .rules.run_facts import RunKey
+    from .run_observers import RunObserver
 
 
 NO_LABELS = (
@@ -176,6 +177,7 @@ def compose(
     parent_run: Callable[[], ParentRun | None] = no_parent,
     audit_gate: tuple[RequireAudit | None, AwaitAudit | None] = (None, None),
     steps: Sequence[StepMaker] = (),
+    observers: Sequence[RunObserver] = (),
     key_use: KeyUse | None = None,
     clock: Callable[[], float] = time.perf_counter,
     wall_ns: Callable[[], int] = time.time_ns,
@@ -214,6 +216,7 @@ def compose(
         verdicts=verdicts,
         rulebook=rulebook,
         decisions=None if rulebook is None else rulebook.held.decisions,
+        observers=(*(() if rulebook is None else (_rule_observer(rulebook),)), *observers),
         tells_content=policy.tells_answers,
     )
     features = (*(() if rulebook is None else (_rule_steps(rulebook, faults),)), *steps)
@@ -360,6 +363,13 @@ def _rulebook(
     return rulebook
 
 
+def _rule_observer(rulebook: Rulebook) -> RunObserver:
+    """Return the observer by which rules are given runs."""
+    from .rules.observer import RuleObserver  # noqa: PLC0415 - as above
+
+    return RuleObserver(rulebook)
+
+
 def _rule_steps(rulebook: Rulebook, faults: Faults) -> StepMaker:
     """Return the maker of the rules' steps."""
     from .rules.maker import RuleSteps  # noqa: PLC0415 - as above
@@ -427,6 +437,7 @@ def build(
         budgets=budgets,
         rules=rules,
         steps=[make for each in features for make in each.steps],
+        observers=[each for feature in features for each in feature.observers],
         journal=journal,
         vault=vault,
         audit=None if audit is None else audit.log,

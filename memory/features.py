@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .guard.steps.making import StepMaker
     from .health.model import Check
     from .rules.rule import Rule
+    from .run_observers import RunObserver
 
 GROUP: Final = "mnemoscope.features"
 """The group of entry points that features are found by."""
@@ -50,12 +51,14 @@ class Feature:
         steps: Make steps of each guard. They stand behind the rules, so that they are given calls
             that are redacted and allowed, and before what keeps a write that the store does not
             take.
+        observers: Are given the beginnings and ends of graphs, nodes, models and tools.
         checks: Answer `Mnemoscope.health`, by a name that begins with the feature's.
         samples: Returns what each scrape of Prometheus shows besides. None: nothing.
     """
 
     rules: Sequence[Rule] = ()
     steps: Sequence[StepMaker] = ()
+    observers: Sequence[RunObserver] = ()
     checks: Mapping[str, Callable[[], Check]] = field(
         default_factory=dict[str, "Callable[[], Check]"]
     )

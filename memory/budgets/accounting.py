@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...telemetry.event.verdict_event import VerdictEvent
     from ..rules.held_writes import Decisions
     from ..rules.rulebook import Rulebook
+    from ..run_observers import RunObserver
 
 STORE = "budget"
 """What stands for a store in events of budgets."""
@@ -97,6 +98,7 @@ class ModelAccounting:
         verdicts: Makes the events of what budgets refuse.
         rulebook: The rules of the scope, if it has any.
         decisions: What humans have decided, where a rule may ask them and there is a trail.
+        observers: Take the beginnings and ends of runs, and may end them.
         tells_content: Whether events of runs have what went in and came out, redacted.
     """
 
@@ -113,6 +115,7 @@ class ModelAccounting:
     verdicts: VerdictEvents
     rulebook: Rulebook | None = None
     decisions: Decisions | None = None
+    observers: tuple[RunObserver, ...] = ()
     tells_content: bool = False
 
     def charge(self, scope: Scope, usage: Usage, *, failed: bool = False) -> None:

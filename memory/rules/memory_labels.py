@@ -25,8 +25,9 @@ from ...telemetry.event.verdict_event import Point
 from ..context import Scope, current
 from ..guard.call import Call
 from ..guard.operation import Record
+from ..run_observers import GraphRun
 from .rule import Action, Fact, Rule
-from .run_facts import MOST_TRUST, GraphRun, KeyedHashes, RunFacts, RunsUnderWay
+from .run_facts import MOST_TRUST, KeyedHashes, RunFacts, RunsUnderWay
 
 MOST_LABELS: Final = 65_536
 """MemoryLabels that a process keeps: those of other memories are looked up in the audit trail."""

@@ -15,6 +15,7 @@ from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from ...telemetry.process.faults import Faults
 from ..context import Scope, current, runs_around
 from ..errors import ConfigurationError, HeldError, RefusedError, RuleError, StoppedError
+from ..run_observers import GraphRun
 from .capabilities import Seat
 from .earlier_facts import EarlierFacts
 from .held_writes import Decisions, HeldWrites, Judged, KeyedRule, settled
@@ -29,7 +30,7 @@ from .rule import (
     verdict_event,
     with_known,
 )
-from .run_facts import SAME_TEXT, GraphRun, KeyedHashes, RunFacts, RunKey, RunsUnderWay
+from .run_facts import SAME_TEXT, KeyedHashes, RunFacts, RunKey, RunsUnderWay
 from .slots import RUN, SPARE
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from operator import mul
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 import orjson
@@ -19,7 +19,6 @@ from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import Point
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.text import json_text
-from ..context import Scope
 from ..errors import RuleError
 from .rule import LONGEST_TEXT, MOST_KNOWN, MOST_TURNS, Fact, Facts, Turn, facts_from
 
@@ -46,40 +45,6 @@ _MOST_TEXTS = 6
 _MOST_STREAMS = 64
 _MOST_PARTS = 8
 _HASH_BYTES = 8
-
-
-class GraphRun(Protocol):
-    """The graph run that code is part of, as rules are told of it."""
-
-    @property
-    def run_id(self) -> object:
-        """LangChain's id of it."""
-        ...
-
-    @property
-    def thread(self) -> str | None:
-        """LangGraph's id of its thread."""
-        ...
-
-    @property
-    def resumes(self) -> bool:
-        """Whether the run resumes an interrupted one."""
-        ...
-
-    @property
-    def scope(self) -> Scope:
-        """The scope at the beginning of the run."""
-        ...
-
-    @property
-    def ended(self) -> float | None:
-        """When it ended, in monotonic seconds. None: it has not."""
-        ...
-
-    @property
-    def reads_unseen(self) -> bool:
-        """Whether it has read from what no guard stands in front of."""
-        ...
 
 
 class KeyedHashes:

@@ -61,11 +61,11 @@ class GraphCallbacks(BaseCallbackHandler):
     Attributes:
         is_cache_used: Whether calls that LangChain's cache can answer cost nothing, as far as is
             known: streams do not look into it.
-        has_rules: Whether there are rules, which want to know more of runs.
+        is_observed: Whether a scope has observers of runs, which are given more of them.
         tells_content: Whether events have what went into runs and came out.
     """
 
-    has_rules = tells_content = _notes_more = False
+    is_observed = tells_content = _notes_more = False
 
     run_inline = True  # in the caller's own thread and context, sync and async
 
@@ -91,17 +91,17 @@ class GraphCallbacks(BaseCallbackHandler):
         self.tells_content = any(each.tells_content for each in list(self._accountings))
         has_host_runs = accounting.host_run is not no_parent
         accounting.tracing.enclose(self.runs, has_host_runs=has_host_runs)
-        if (rulebook := accounting.rulebook) is not None:
+        for each in accounting.observers:
             # Not bound to it: it would hold itself alive.
-            rulebook.enclose_by(partial(watched_graph, self.runs, weakref.ref(rulebook)))
+            each.watch(partial(watched_graph, self.runs, weakref.ref(accounting)))
         if has_host_runs:
             self.runs.read_places(accounting.host_run)
             spot_tracers(self)
         self._notes_more = self.tells_content or self.runs.read_host_run is not None
 
-    def note_for_rules(self, *, are_there: bool) -> None:
-        """Note of each run what rules compare, from now on, or no more."""
-        self.has_rules = are_there
+    def note_for_observers(self, *, are_there: bool) -> None:
+        """Note of each run what observers are given, from now on, or no more."""
+        self.is_observed = are_there
 
     def note(self, exc: Exception) -> None:
         """Count an error of ours."""
@@ -158,7 +158,7 @@ class GraphCallbacks(BaseCallbackHandler):
         thread = thread_in(about) if parent is None else None
         if (chain := self.runs.begin_chain(run_id, parent, named, thread)) is None:
             return
-        if self.has_rules and parent is None:
+        if self.is_observed and parent is None:
             chain.resumes = inputs is None or isinstance(inputs, Command)
             chain.reads_unseen = parent_run_id is not None  # whoever runs it is not watched
         if self._notes_more:
@@ -219,7 +219,7 @@ class GraphCallbacks(BaseCallbackHandler):
         """As `on_chain_end`."""
         if run := self.runs.open(run_id):
             said = getattr(output, "content", output)
-            if self.has_rules:
+            if self.is_observed:
                 run.text = text_answered(output)
             run.tool_call = *run.tool_call[:2], len(said) if isinstance(said, str) else None
             if self.tells_content:
@@ -308,7 +308,7 @@ class GraphCallbacks(BaseCallbackHandler):
         """Record that a model call ended, and its tokens."""
         if run := self.runs.open(run_id):
             run.usage = usage_of_run(run, response)
-            if self.has_rules:
+            if self.is_observed:
                 run.text = text_said(response)
             if self.tells_content:
                 run.content = run.content[0], copied(answers_in(response))

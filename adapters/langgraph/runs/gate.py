@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from contextvars import ContextVar
-from functools import cache, partial
+from functools import cache
 from inspect import CO_COROUTINE
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
@@ -22,13 +22,13 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
 
+from ....memory.budgets.accounting import ModelAccounting
 from ....memory.budgets.budgets import Asking, Budgets
 from ....memory.budgets.under_way import BudgetWait, Reservation
-from ....memory.context import Scope, current
-from ....memory.errors import BudgetExceededError, RuleError
+from ....memory.errors import BudgetExceededError
 from ....memory.guard.call import outer_call
+from ....memory.run_observers import RunObserver
 from ....telemetry.event.event import Status
-from ....telemetry.event.verdict_event import Point
 from ....telemetry.process.faults import Faults
 from ...toolkit.sync_async import running_loop
 from .cached_answers import is_cached
@@ -37,9 +37,6 @@ from .messages import sources_of
 from .meter import Meter
 from .spans import Run, RunKind
 
-if TYPE_CHECKING:
-    from ....memory.rules.rulebook import Rulebook
-
 _MODEL_NAMES: Final = ("ls_model_name", "model", "model_name")
 
 _LOGGER: Final = logging.getLogger("langchain_core.callbacks.manager")
@@ -47,16 +44,16 @@ _LOGGER: Final = logging.getLogger("langchain_core.callbacks.manager")
 
 
 class Gate:
-    """The budgets and rules of all living scopes, consulted before each model call."""
+    """The budgets and observers of all living scopes, consulted before each model call."""
 
     def __init__(self) -> None:
         self._budgets: weakref.WeakKeyDictionary[Budgets, Faults] = weakref.WeakKeyDictionary()
-        self.rulebooks: weakref.WeakSet[Rulebook] = weakref.WeakSet()
+        self.observed: weakref.WeakSet[ModelAccounting] = weakref.WeakSet()
         self.handlers: list[_GateHandler] = [ChatGate(self), TextGate(self)]
 
     def __bool__(self) -> bool:
-        """Return whether there are budgets or rules to ask."""
-        return bool(self._budgets or self.rulebooks)
+        """Return whether there are budgets or observers to ask."""
+        return bool(self._budgets or self.observed)
 
     def watch(self, budgets: Budgets, faults: Faults) -> None:
         """Ask *budgets* from now on, as long as they live; errors of ours are noted in *faults*."""
@@ -66,26 +63,31 @@ class Gate:
         graph_callbacks().runs.note_around()
 
     def clear(self) -> None:
-        """Drop all budgets and rules."""
+        """Drop all budgets and observers."""
         self._budgets.clear()
-        self.rulebooks.clear()
+        self.observed.clear()
         self._wake()
 
-    def ask(self, rulebook: Rulebook) -> None:
-        """Ask *rulebook* from now on, as long as it lives."""
-        self._rest_after(rulebook)
-        self.rulebooks.add(rulebook)
+    def ask(self, accounting: ModelAccounting) -> None:
+        """Ask the observers of *accounting* from now on, as long as it lives."""
+        self._rest_after(accounting)
+        self.observed.add(accounting)
         self._wake()
 
-    def _rest_after(self, book: Budgets | Rulebook) -> None:
+    def observers(self) -> Iterator[RunObserver]:
+        """Yield the observers of all scopes."""
+        for each in list(self.observed):
+            yield from each.observers
+
+    def _rest_after(self, watched: Budgets | ModelAccounting) -> None:
         # Before it is added: what was registered last is called first.
-        weakref.finalize(book, self._wake).atexit = False
+        weakref.finalize(watched, self._wake).atexit = False
 
     def _wake(self) -> None:
         """Have LangChain ask those handlers only that have somebody to ask in turn."""
         for each in self.handlers:
             each.listen()
-        graph_callbacks().note_for_rules(are_there=bool(self.rulebooks))
+        graph_callbacks().note_for_observers(are_there=bool(self.observed))
 
     def pass_or_raise(self, call: PendingModelCall) -> None:
         """
@@ -110,8 +112,8 @@ class Gate:
         if run is None or outer_call() is not None:
             return  # a memory operation's own: mem0's, say, whose write would be lost
         try:
-            if self.rulebooks:
-                ask_rules(run, Point.MODEL, _model(call.about) or "")
+            if self.observed:
+                ask_observers(run, name=_model(call.about) or "")
             for budgets, faults in list(self._budgets.items()):
                 yield from _waits_for(budgets, faults, run, call)
         except GeneratorExit:  # whoever wanted the call is gone
@@ -132,14 +134,14 @@ def _waits_for(
         raise found
 
 
-def ask_rules(run: Run, point: Point, name: str, about: Any = None) -> None:
+def ask_observers(run: Run, **about: Any) -> None:
     """
-    Check *run* against the rules of the scopes that observe the run.
+    Give *run*, which begins, to the observers of the scopes that watch it.
 
     Raises:
-        RuleError: One that is not in shadow does not allow it.
+        Exception: What one of them ends it with, such as the `RuleError` of a rule.
     """
-    error = _first_error(run, lambda book, scope: _objection(book, run, scope, point, name, about))
+    error = _first_error(run, lambda each, meter: each.begins(meter.observed(run, **about)))
     if error is not None:
         graph_callbacks().rejected(run.run_id, error)
         raise error
@@ -147,47 +149,34 @@ def ask_rules(run: Run, point: Point, name: str, about: Any = None) -> None:
 
 def tell_of_chunk(run_id: UUID) -> None:
     """
-    Tell the rules that keep books of runs of a chunk of a model's stream.
+    Give a chunk of a model's stream to the observers that want such.
 
     Raises:
-        RuleError: One that is not in shadow ends it.
+        Exception: What one of them ends it with.
     """
     run = graph_callbacks().runs.open(run_id)
-    if run is not None and (error := _first_error(run, partial(_heard, run))) is not None:
+    if run is None:
+        return
+    error = _first_error(run, lambda each, meter: each.streams(meter.observed(run)))
+    if error is not None:
         raise error
 
 
-def _first_error(run: Run, ask: Callable[[Rulebook, Scope], RuleError | None]) -> RuleError | None:
-    """Return what the rules of the first scope say that observes *run* and objects."""
-    for observer in run.observers_above():
-        if isinstance(observer, Meter) and (rulebook := observer.rulebook) is not None:
+def _first_error(
+    run: Run, ask: Callable[[RunObserver, Meter], Exception | None]
+) -> Exception | None:
+    """Return what the first observer says that objects, those of the nearest scope first."""
+    for meter in run.observers_above():
+        accounting = meter.accounting if isinstance(meter, Meter) else None
+        for each in () if accounting is None else accounting.observers:
             try:
-                error = ask(rulebook, observer.scope_of(run))
+                error = ask(each, cast("Meter", meter))
             except Exception as exc:  # noqa: BLE001 - an error of ours ends nobody's run
                 graph_callbacks().note(exc)
                 continue
             if error is not None:
                 return error
     return None
-
-
-def _heard(run: Run, rulebook: Rulebook, scope: Scope) -> RuleError | None:
-    from ....memory.rules.rule import Action  # noqa: PLC0415 - there are rules
-
-    return rulebook.heard(Action(Point.MODEL, scope=scope, again=True), run.root(), run.run_id)
-
-
-def _objection(  # noqa: PLR0917 - all that is known of the action
-    rulebook: Rulebook, run: Run, scope: Scope, point: Point, name: str, about: Any
-) -> RuleError | None:
-    from ....memory.rules.rule import Action  # noqa: PLC0415 - there are rules
-
-    action, root = Action(point, name, scope, about=about), run.root()
-    if point is Point.NODE:
-        return rulebook.stopped(scope, root)
-    if point is Point.TOOL:
-        rulebook.begin_tool(action, root, run.run_id)
-    return rulebook.decide(action, root)
 
 
 class PendingModelCall:
@@ -260,8 +249,9 @@ def _decision(
 def _meter(budgets: Budgets, run: Run) -> Meter | None:
     """Return the meter that counts a call on *budgets*. None: none does."""
     for observer in run.observers_above():
-        if isinstance(observer, Meter) and observer.budgets is budgets:
-            return observer
+        accounting = observer.accounting if isinstance(observer, Meter) else None
+        if accounting is not None and accounting.budgets is budgets:
+            return cast("Meter", observer)
     return None
 
 
@@ -359,14 +349,14 @@ class TextGate(_GateHandler):
 
 
 class RunGate(_GateHandler):
-    """Callback handler that asks the rules before a tool is called, and before a node of a run."""
+    """Callback handler that gives observers tools, nodes and graphs before they begin."""
 
     run_inline = True
 
     def listen(self) -> None:
         """Listen to the beginnings of nodes and tools."""
-        is_deaf = not self.gate.rulebooks
-        is_unheard = not any(each.keepers for each in self.gate.rulebooks)
+        is_deaf = not self.gate.observed
+        is_unheard = not any(each.wants_chunks for each in self.gate.observers())
         vars(self).update(
             ignore_chain=is_deaf,
             ignore_agent=is_deaf,
@@ -381,9 +371,9 @@ class RunGate(_GateHandler):
         if run is None:
             return
         if run.kind is RunKind.NODE:
-            ask_rules(run, Point.NODE, run.name)
+            ask_observers(run)
         elif about.get("parent_run_id") is None:
-            _read_messages(run, inputs)
+            ask_observers(run, sources=_sources(inputs))
 
     def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, **about: Any) -> None:
         """Let a tool be called, or not."""
@@ -392,7 +382,7 @@ class RunGate(_GateHandler):
             callbacks.on_tool_start, serialized, input_str, run_id=run_id, **about
         )
         if run is not None:
-            ask_rules(run, Point.TOOL, run.name, input_str if inputs is None else inputs)
+            ask_observers(run, given=input_str if inputs is None else inputs)
         else:  # of no graph that is watched: what it answers is read all the same
             self._read(_name(serialized, about))
 
@@ -410,22 +400,20 @@ class RunGate(_GateHandler):
         tell_of_chunk(run_id)
 
     def _read(self, name: str) -> None:
-        for rulebook in list(self.gate.rulebooks):
+        for each in self.gate.observers():
             try:
-                rulebook.reads([name], current())
+                each.reads(name)
             except Exception as exc:  # noqa: BLE001 - an error of ours ends nobody's run
                 graph_callbacks().note(exc)
 
 
-def _read_messages(run: Run, inputs: Any) -> None:
-    """Note whose messages a graph is given."""
+def _sources(inputs: Any) -> frozenset[str | None]:
+    """Return whose messages a graph is given."""
     try:
-        sources = {*sources_of(inputs)}
-        for observer in run.observers_above() if sources else ():
-            if isinstance(observer, Meter) and observer.rulebook is not None:
-                observer.rulebook.reads(sources, observer.scope_of(run), run.root())
+        return frozenset(sources_of(inputs))
     except Exception as exc:  # noqa: BLE001 - an error of ours ends nobody's run
         graph_callbacks().note(exc)
+        return frozenset()
 
 
 def _name(serialized: Any, about: dict[str, Any]) -> str:
@@ -433,10 +421,10 @@ def _name(serialized: Any, about: dict[str, Any]) -> str:
     return str(about.get("name") or known.get("name") or "")
 
 
-def guard_runs(rulebook: Rulebook) -> None:
-    """Ask *rulebook* before every model call, tool and node from now on, while it lives."""
+def guard_runs(accounting: ModelAccounting) -> None:
+    """Ask its observers before every model call, tool and node from now on, while it lives."""
     _watch_runs()
-    gate().ask(rulebook)
+    gate().ask(accounting)
 
 
 @cache

@@ -24,7 +24,7 @@ from ....memory.budgets.accounting import ModelAccounting
 from ....memory.errors import UnsupportedClientError
 from .callbacks import graph_callbacks
 from .meter import Meter
-from .spans import RunObserver, graph_source, working_for
+from .spans import GraphObserver, graph_source, working_for
 from .stream import CHANNEL, UsageFactory
 
 C = TypeVar("C")
@@ -91,7 +91,7 @@ def _stream(stream: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]
     return watched
 
 
-def _parts(parts: Any, observer: RunObserver) -> Iterator[Any]:
+def _parts(parts: Any, observer: GraphObserver) -> Iterator[Any]:
     work, rest = graph_source.set, graph_source.reset
     try:
         while True:
@@ -128,7 +128,7 @@ def _astream(astream: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncI
     return watched
 
 
-async def _aparts(parts: Any, observer: RunObserver) -> AsyncIterator[Any]:
+async def _aparts(parts: Any, observer: GraphObserver) -> AsyncIterator[Any]:
     work, rest = graph_source.set, graph_source.reset
     try:
         while True:
@@ -172,11 +172,11 @@ def _stream_events(events: Callable[..., Any]) -> Callable[..., Any]:
     return watched
 
 
-async def _await_and_show_totals(run: Awaitable[Any], observer: RunObserver | None) -> Any:
+async def _await_and_show_totals(run: Awaitable[Any], observer: GraphObserver | None) -> Any:
     return _show_totals(await run, observer)
 
 
-def _show_totals(run: Any, observer: RunObserver | None) -> Any:
+def _show_totals(run: Any, observer: GraphObserver | None) -> Any:
     """Put the totals on *run*. Not by a transformer: each would see, and slow, every event."""
     if isinstance(observer, Meter):
         try:
@@ -188,7 +188,7 @@ def _show_totals(run: Any, observer: RunObserver | None) -> Any:
 
 def _observe(
     graph: Any, config: RunnableConfig | None
-) -> tuple[RunnableConfig | None, RunObserver | None]:
+) -> tuple[RunnableConfig | None, GraphObserver | None]:
     """Return a copy of the config with the id of an observed run, and the observer of it."""
     callbacks, factory = graph_callbacks(), cast("UsageFactory", getattr(graph, _FACTORY))
     given_id: Any = (config or {}).get("run_id")
@@ -203,7 +203,7 @@ def _observe(
     return cast("RunnableConfig", {**(config or {}), "run_id": run_id}), meter
 
 
-def _close(observer: RunObserver) -> None:
+def _close(observer: GraphObserver) -> None:
     callbacks = graph_callbacks()
     try:
         callbacks.runs.close(observer)

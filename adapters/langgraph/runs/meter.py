@@ -7,29 +7,31 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import Any, Final, Literal
 
 from msgspec import structs
 
 from ....memory.budgets.accounting import ModelAccounting
-from ....memory.budgets.budgets import Budgets
 from ....memory.context import Scope, current, nested_feature
 from ....memory.errors import BudgetExceededError
 from ....memory.guard.labels import FAILED_SCOPE, Labels, with_names
 from ....memory.guard.steps.report import no_parent
+from ....memory.run_observers import ObservedRun
 from ....telemetry.event.event import Event, Journalled, OperationClass, Status
 from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.subject import Subject
 from ....telemetry.event.usage import Usage
-from ....telemetry.process.faults import Faults
 from .content import redacted
 from .loops import Loops
 from .model_calls import with_cost
 from .run_tree import place_of
 from .spans import Recipients, Run, RunKind, usage_of_run
 
-if TYPE_CHECKING:
-    from ....memory.rules.rulebook import Rulebook
+_KINDS: Final[Mapping[RunKind, Literal["node", "model", "tool"]]] = {
+    RunKind.NODE: "node",
+    RunKind.MODEL: "model",
+    RunKind.TOOL: "tool",
+}
 
 
 @dataclass(slots=True)
@@ -103,7 +105,7 @@ class _ScopeEntry:
 
 class Meter:
     """
-    The `RunObserver` that counts and emits the runs of one graph run. Thread-safe.
+    The `GraphObserver` that counts and emits the runs of one graph run. Thread-safe.
 
     Args:
         accounting: Counts the model calls.
@@ -156,7 +158,9 @@ class Meter:
                 self.totals.add(made)
                 self._loops.add_cost(run, made.cost_usd or 0.0)
             again = self._loops.count_run(run) if run.kind is RunKind.NODE else (None, None)
-        accounting = self._accounting or self._seen()
+        accounting = self._accounting
+        if accounting is None:
+            accounting = self._seen()
         if accounting is None or (recipients is not None and not recipients.add(accounting.drain)):
             return
         if made is not None and len(accounting.budgets):
@@ -166,32 +170,34 @@ class Meter:
             if accounting.tells_content:
                 event = self._with_content(event, run, accounting)
             accounting.drain.emit(event)
-        if accounting.rulebook is not None and run.status is not Status.REJECTED:
-            self._show(run, usage, accounting.rulebook, accounting.faults)
+        if accounting.observers and run.status is not Status.REJECTED:
+            self._show(run, usage, accounting)
 
-    def _show(self, run: Run, usage: Usage | None, rulebook: Rulebook, faults: Faults) -> None:
-        """Have the rules see a run that ended."""
-        try:
-            scope, root, failed = self.scope_of(run), run.root(), run.status is Status.ERROR
-            text, run.text = run.text, None
-            if run.kind is RunKind.MODEL:
-                rulebook.saw_model(scope, root, usage, failed=failed, call=run.run_id)
-                if isinstance(text, tuple):
-                    rulebook.saw_text("/".join(run.nodes), scope, root, *text)
-            elif run.kind is RunKind.TOOL:
-                rulebook.reads([run.name], scope, root)  # a stream may have found it since it began
-                answer = text if isinstance(text, str) else None
-                rulebook.saw_tool(scope, root, answer, failed=failed, call=run.run_id)
-            elif run.kind is RunKind.NODE:
-                rulebook.saw_node(run.name, scope, root, failed=failed)
-            elif root is not None and root.ended is not None:
-                rulebook.graph_ended(root)
-        except Exception as exc:  # noqa: BLE001 - observing fails open
-            faults.note("rules.see", exc)
+    def _show(self, run: Run, usage: Usage | None, accounting: ModelAccounting) -> None:
+        """Give a run that ended to the observers of the scope."""
+        answer, run.text = run.text, None
+        for each in accounting.observers:
+            try:
+                failed = run.status is Status.ERROR
+                each.ended(self.observed(run, usage=usage, answer=answer, failed=failed))
+            except Exception as exc:  # noqa: BLE001 - observing fails open
+                accounting.faults.note("graph.observer", exc)
+
+    def observed(self, run: Run, **about: Any) -> ObservedRun:
+        """Return *run* as observers are given it, with what else is known *about* it."""
+        observed = ObservedRun(
+            kind=_KINDS.get(run.kind, "graph"),  # a chain that has had no node yet
+            run_id=run.run_id,
+            name=run.name,
+            nodes=run.nodes,
+            scope=self.scope_of(run),
+            graph=run.root(),
+        )
+        return replace(observed, **about)
 
     def refused(self, run: Run, refusal: BudgetExceededError) -> None:
         """Count a model call that was not made because of *refusal*."""
-        if (accounting := self._accounting or self._seen()) is not None:
+        if (accounting := self.accounting) is not None:
             accounting.refused(self.scope_of(run), refusal)
 
     def _priced(self, run: Run) -> Usage:
@@ -279,16 +285,9 @@ class Meter:
         return redacted
 
     @property
-    def budgets(self) -> Budgets | None:
-        """Budgets of the scope that observes, while it lives."""
-        accounting = self._accounting or self._seen()
-        return None if accounting is None else accounting.budgets
-
-    @property
-    def rulebook(self) -> Rulebook | None:
-        """Rules of the scope that observes, while it lives."""
-        accounting = self._accounting or self._seen()
-        return None if accounting is None else accounting.rulebook
+    def accounting(self) -> ModelAccounting | None:
+        """The accounting of the scope that observes, while it lives."""
+        return self._accounting or self._seen()
 
     def scope_of(self, run: Run) -> Scope:
         """Return the scope that a run is for: customer, feature, thread."""

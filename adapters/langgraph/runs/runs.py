@@ -25,10 +25,10 @@ from ....telemetry.process.fork_lock import ForkLock
 from .model_calls import StreamedUsage
 from .run_tree import place_in, tracer_maps
 from .spans import (
+    GraphObserver,
     Recipients,
     Run,
     RunKind,
-    RunObserver,
     calls_around,
     current_graph_source,
     current_run_id,
@@ -88,11 +88,11 @@ class Runs:
         self._open: dict[UUID, Run] = {}
         self._ended: OrderedDict[UUID, Run] = OrderedDict()
         self._unclaimed: deque[tuple[Run, Recipients]] = deque(maxlen=HELD)
-        self._expected: weakref.WeakValueDictionary[UUID, RunObserver] = (
+        self._expected: weakref.WeakValueDictionary[UUID, GraphObserver] = (
             weakref.WeakValueDictionary()
         )
-        self._seeking: dict[int, weakref.ref[RunObserver]] = {}
-        self._claims: dict[int, tuple[weakref.ref[RunObserver], str]] = {}
+        self._seeking: dict[int, weakref.ref[GraphObserver]] = {}
+        self._claims: dict[int, tuple[weakref.ref[GraphObserver], str]] = {}
         self._tasks: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
         # A resumed task has the id it had, which must not lead a claim to the run before.
         self._latest: dict[str, Run] = {}
@@ -107,15 +107,15 @@ class Runs:
 
     # -- observers -------------------------------------------------------------------------------
 
-    def expect(self, run_id: UUID, observer: RunObserver) -> None:
+    def expect(self, run_id: UUID, observer: GraphObserver) -> None:
         """Attach *observer*, if it still lives, to the run with that id as it begins."""
         self._expected[run_id] = observer
 
-    def expected(self, run_id: Any) -> RunObserver | None:
+    def expected(self, run_id: Any) -> GraphObserver | None:
         """Return the observer that waits for the run with that id, or None."""
         return self._expected.get(run_id) if isinstance(run_id, UUID) else None
 
-    def seek(self, observer: RunObserver) -> None:
+    def seek(self, observer: GraphObserver) -> None:
         """Record graphs that begin from now on, until *observer* claims a task of its own."""
         key = id(observer)
         with self._seekers:
@@ -127,7 +127,7 @@ class Runs:
     def _drop_claim(self, key: int) -> None:
         self._claims.pop(key, None)
 
-    def claim(self, task_id: str, observer: RunObserver) -> None:
+    def claim(self, task_id: str, observer: GraphObserver) -> None:
         """Attach *observer* to the graph that a task is part of, once the task has begun."""
         key = id(observer)
         ref = weakref.ref(observer, lambda _gone: self._drop_claim(key))
@@ -137,7 +137,7 @@ class Runs:
             self._attach_claimants(node.parent or node, task_id)
         self._stop_seeking(key)
 
-    def _attach(self, graph: Run, observer: RunObserver) -> None:
+    def _attach(self, graph: Run, observer: GraphObserver) -> None:
         with self._seekers:
             if observer in graph.observers:
                 return  # by another thread, which is at it
@@ -150,7 +150,7 @@ class Runs:
         if graph.ended is not None:
             observer.release()
 
-    def close(self, observer: RunObserver) -> None:
+    def close(self, observer: GraphObserver) -> None:
         """End the run that *observer* observes, if it is open: its caller has left."""
         self._stop_seeking(id(observer))
         self._drop_claim(id(observer))
@@ -323,7 +323,7 @@ class Runs:
         run_id: UUID,
         parent: Run | None,
         metadata: Mapping[str, Any],
-        observers: tuple[RunObserver, ...] = (),
+        observers: tuple[GraphObserver, ...] = (),
         request: tuple[Any, Any] | None = None,
     ) -> None:
         """Record a model call. If it is part of no recorded run, for *observers*: at least one."""

@@ -70,7 +70,7 @@ class Recipients:
         return self._seen.setdefault(id(recipient), ours) is ours  # one step, for all threads
 
 
-class RunObserver(Protocol):
+class GraphObserver(Protocol):
     """
     An observer of one run and of the runs below it.
 
@@ -155,7 +155,7 @@ class Run:
     ended: float | None = None
     status: Status = Status.OK
     error: str | None = None
-    observers: tuple[RunObserver, ...] = ()
+    observers: tuple[GraphObserver, ...] = ()
     around: tuple[Run, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     is_free: bool = False
@@ -234,9 +234,9 @@ class Run:
             run = run.parent
         return None if run.kind is RunKind.MODEL else run
 
-    def observers_above(self) -> list[RunObserver]:
+    def observers_above(self) -> list[GraphObserver]:
         """Return the observers of this run and those around it, the nearest first."""
-        found, run = list[RunObserver](), self
+        found, run = list[GraphObserver](), self
         while run.parent is not None:
             found.extend(run.observers)
             run = run.parent

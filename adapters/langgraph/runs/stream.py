@@ -128,8 +128,8 @@ class UsageFactory:
         if accounting is not None:
             graph_callbacks().report_to(accounting)
             guard_models(accounting.budgets, accounting.faults)
-            if accounting.rulebook is not None:
-                guard_runs(accounting.rulebook)
+            if accounting.observers:
+                guard_runs(accounting)
 
     def meter(self) -> Meter | None:
         """Return a meter for a run that begins here and now. None: nothing counts. Never raises."""

@@ -229,7 +229,7 @@ def bind(
     if (rulebook := services.accounting.rulebook) is not None and rulebook.labels is not None:
         from ..runs.gate import guard_runs  # noqa: PLC0415 - only where a rule asks what is read
 
-        guard_runs(rulebook)
+        guard_runs(services.accounting)
     mark = KeyMark(STORE, client, services.key_use, services.faults)
     rows = _methods(addresses)
     return StoreBinding(

@@ -30,9 +30,13 @@ from mnemoscope.memory.api import (
     GuardParts,
     MemoryLabel,
     Method,
+    ObservedRun,
     Record,
+    RunObserver,
     Sample,
+    SeesAnswers,
     Slot,
+    WitnessesActions,
 )
 
 CURATOR = Slot("acme.curated.is_curator", False)
@@ -58,7 +62,7 @@ class Curation(EventPart, tag="acme.curation", frozen=True):
         return {"by": self.by}
 
 
-class NoForeignWrites:
+class NoForeignWrites(WitnessesActions, SeesAnswers):
     name, points = "no-foreign-writes", frozenset({Point.MEMORY})
     fails, shadow = Fails.CLOSED, False
 
@@ -68,9 +72,12 @@ class NoForeignWrites:
     def witness(self, asked):
         return {"acme.agent": asked.scope.agent == "intruder"}
 
+    def seen(self, action):
+        return {"acme.seen": action.store}
+
     def decide(self, facts: Facts) -> Verdict:
         if facts.known["acme.agent"]:
-            return Verdict(Outcome.REFUSE, "intruder", {"acme.agent": True})
+            return Verdict(Outcome.REFUSE, "intruder", {"seen": facts.known["acme.seen"]})
         return Verdict()
 
 
@@ -109,13 +116,26 @@ class Curated:
         return is_kept
 
 
+class Ends(RunObserver):
+    def __init__(self):
+        self.kinds = []
+
+    def ended(self, run: ObservedRun) -> None:
+        self.kinds.append(run.kind)
+
+
+def check(ends: Ends) -> Check:
+    return Check(name="acme.curated", state=State.OK, detail=" ".join(ends.kinds))
+
+
 def make(context: FeatureContext) -> Feature:
     assert len(context.digest_key("acme")) == 32
-    step = Curated()
+    step, ends = Curated(), Ends()
     return Feature(
         rules=[NoForeignWrites()],
+        observers=[ends],
         steps=[lambda parts: (step,) if parts.store == "langgraph.store" else ()],
-        checks={"acme.curated": lambda: Check(name="acme.curated", state=State.OK, detail="fine")},
+        checks={"acme.curated": lambda: check(ends)},
         samples=lambda: [Sample(name="acme_left_out_total", value=step.left_out, kind="counter")],
     )
 
@@ -128,11 +148,13 @@ def command(count: Annotated[int, typer.Option(help="How many.")] = 1) -> None:
 APPLICATION = """
 import json, os
 from pathlib import Path
+from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 from prometheus_client import REGISTRY, generate_latest
 from mnemoscope.memory import RefusedError, configure, context
 from mnemoscope.memory.api import MemoryLabel
 from mnemoscope.memory.testing import CapturingSink
+from mnemoscope.telemetry.event.verdict_event import VerdictEvent
 from mnemoscope.telemetry.langsmith.runs import runs_of
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 
@@ -147,17 +169,23 @@ scope = configure(
 )
 store = scope.store(inner)
 said = {}
-with context(tenant="acme", customer="c-1", agent="curator"):
+with context(run="r-1"), context(tenant="acme", customer="c-1", agent="curator"):
     store.put(("notes",), "good", {"text": "checked"})
 with context(tenant="acme", customer="c-1", agent="scraper"):
     store.put(("notes",), "bad", {"text": "found somewhere"})
     said["found"] = [each.key for each in store.search(("notes",))]
-with context(tenant="acme", customer="c-1", agent="intruder"):
+with context(tenant="acme", customer="c-1", agent="intruder", run="r-1"):
     try:
         store.put(("notes",), "worse", {"text": "nothing good"})
     except RefusedError:
         said["refused"] = True
+builder = StateGraph(dict)
+builder.add_node("work", lambda state: state)
+builder.add_edge(START, "work")
+scope.runnable(builder.compile()).invoke({})
 scope.flush(60)
+verdicts = [each.part(VerdictEvent) for each in sink.events]
+said["verdicts"] = [dict(each.evidence) for each in verdicts if each is not None]
 labels = [each.part(MemoryLabel) for each in sink.events]
 said["labels"] = [each.origin for each in labels if each is not None]
 said["hits"] = [each.hits for each in sink.events if each.operation == "search_memory"]
@@ -236,17 +264,18 @@ def test_it_has_no_private_import():
     }
 
 
-def test_it_labels_sifts_refuses_checks_and_counts(installed):
+def test_it_labels_sifts_refuses_observes_checks_and_counts(installed):
     """One name in a setting is all that the application writes; each sink shows its part."""
     said = json.loads(run_code(APPLICATION, installed).stdout)
 
     assert said == {
         "found": ["good"],
         "refused": True,
+        "verdicts": [{"seen": "langgraph.store"}],
         "labels": ["person", "unknown"],
         "hits": [1],
         "kept": ["bad", "good"],
-        "check": ["fine"],
+        "check": ["node graph"],
         "metric": True,
         "summed": True,
         "spans": [["curator", 3], ["scraper", 0]],

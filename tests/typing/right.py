@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
@@ -19,9 +21,15 @@ from mem0 import (  # type: ignore[import-untyped]
 from qdrant_client import AsyncQdrantClient, QdrantClient
 
 from mnemoscope.memory import (
+    Action,
     Budget,
+    Facts,
+    Fails,
     Mnemoscope,
+    Outcome,
+    Point,
     Stopping,
+    Verdict,
     configure,
     context,
     feature,
@@ -29,6 +37,7 @@ from mnemoscope.memory import (
     observe,
     open_audit,
 )
+from mnemoscope.memory.api import PASSES, Fact, WitnessesActions
 from mnemoscope.memory.testing import scope_for_tests
 
 scope = configure(
@@ -59,6 +68,30 @@ def hosted(
 ) -> tuple[MemoryClient, AsyncMemoryClient]:
     """Guard the hosted service's clients."""
     return scope.mem0(client), scope.mem0(aclient)
+
+
+class NoIntruders(WitnessesActions):
+    """A rule of the application's own, with a capability."""
+
+    name = "no-intruders"
+    points = frozenset({Point.MEMORY})
+    fails = Fails.CLOSED
+    shadow = False
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return nothing: it has no settings."""
+        return {}
+
+    def witness(self, action: Action) -> Mapping[str, Fact]:
+        """Return the one fact that it decides on."""
+        return {"app.intruder": True} if action.scope.agent == "intruder" else PASSES
+
+    def decide(self, facts: Facts) -> Verdict:
+        """Refuse all that it is given."""
+        return Verdict(Outcome.REFUSE, "intruder", {"intruder": facts.known["app.intruder"]})
+
+
+configure(rules=[NoIntruders()])
 
 
 @feature("reply-draft")

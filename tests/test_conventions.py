@@ -186,7 +186,7 @@ def lines_of_code_and_remarks(path: Path) -> tuple[set[int], set[int]]:
 
 
 def test_code_says_why():
-    """A line with a remark for at least 70 lines of code. The aim is three in a hundred."""
+    """Three lines with a remark for a hundred of code, less what one change may go without."""
     counted = [
         lines_of_code_and_remarks(path)
         for path in INSTALLED
@@ -194,7 +194,7 @@ def test_code_says_why():
     ]
     code, remarks = (sum(map(len, each)) for each in zip(*counted, strict=True))
 
-    assert remarks / code >= 1 / 70, f"{remarks:,} remarks in {code:,} lines of code"
+    assert remarks / code >= 0.029, f"{remarks:,} remarks in {code:,} lines of code"
 
 
 def test_tests_mirror_the_packages():

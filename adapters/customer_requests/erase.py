@@ -45,6 +45,7 @@ def erase(
             customer of this id may have, so that nothing was erased; or the trail cannot be read or
             written: then the next run goes on from there.
     """
+    # Here again, for programs: the command line is not the only caller.
     if person.doubts:
         raise AuditError(f"nothing was erased, because {person.doubts[0]}")
     if person.shared_with:
@@ -113,6 +114,7 @@ def leave_receipt(
     """
     if not erasure.complete:
         return no_receipt_yet()
+    # A receipt to somebody whom nobody knows would prove what nobody can know.
     if not is_known:
         return Receipt(None, "No receipt: nobody of this name is known.")
     given = out or Path()
@@ -122,6 +124,7 @@ def leave_receipt(
     tenant = " and ".join(filter(None, person.tenants)) or None
     try:
         write_receipt(path, scope.audit, erasure, identities=ids, tenant=tenant)
+    # What is erased is erased: the next run finds the request under way, and tries again.
     except OSError as exc:
         reason = (exc.strerror or type(exc).__name__).lower()
         line = f"The customer was erased, but no receipt could be written to {path}: {reason}."

@@ -47,6 +47,7 @@ def erasure_screen(erasure: Erasure, *, is_known: bool = True) -> RenderableType
     if erasure.pseudonyms is not None:
         table.add_row(_state("complete"), "vault", f"{erasure.pseudonyms:,}", "", "")
     for place in erasure.places:
+        # It has a row of its own, with what was shredded.
         if place.name != TRAIL:
             table.add_row(_searched(place), place.name, "", "", _left(place))
     table.add_row(*_trail_row(erasure))
@@ -58,6 +59,7 @@ def erasure_screen(erasure: Erasure, *, is_known: bool = True) -> RenderableType
 
 
 def _store_row(store: StoreErasure) -> tuple[RenderableType, ...]:
+    # No zeros where nobody has looked: they would read as "nothing there".
     if store.status in _UNASKED:
         return (_state(store.status), store.name, f"{store.removed or ''}", "", "")
     left = store.remaining + store.retained
@@ -116,12 +118,14 @@ def _looked_for(erasure: Erasure) -> str:
 
 def _verdict(erasure: Erasure, is_known: bool) -> Text:  # noqa: FBT001 - private
     proof = f"Proof: event {erasure.seq:,} of the audit trail."
+    # Not green: a mistyped id is swept as thoroughly as a right one.
     if erasure.complete and not is_known:
         verdict = f"Cannot tell: nobody of this name is known. The stores were swept. {proof}"
         return Text(verdict, style="bold yellow")
     if erasure.complete:
         resumed = " (resumed)" if erasure.resumed else ""
         return Text(f"Forgotten{resumed}. {_looked_for(erasure)} {proof}", style="bold green")
+    # Told apart from a failure: running it again would not help, but looking would.
     if erasure.only_unknown:
         verdict = (
             f"Cannot tell. {', '.join(erasure.unknown)} cannot say which records are theirs. The "

@@ -105,6 +105,7 @@ def export_from_scope(
         joined = JoinedData(data, dict.fromkeys(others, data))
 
         def stores() -> Iterator[StoreData]:
+            # When the stores are asked, and not before: the history is written first.
             subject = data_subject(
                 log,
                 first.customer,
@@ -176,6 +177,7 @@ def export_from_log(
 
 def _doubts(person: Person) -> Iterator[StoreData]:
     """Yield the doubts about the trail's own answer, told like stores that were not asked."""
+    # In the bundle itself, too: whoever gets it has not seen the terminal.
     for doubt in person.doubts:
         yield _NotAsked(None, doubt)
 

@@ -69,8 +69,10 @@ class _ContentBuilder:
             return None
         if isinstance(value, models.Document):
             return value.text
+        # Kept, it would put the customer's id into content, which has nobody's.
         if isinstance(value, models.FieldCondition) and value.key == self._key:
             return {"key": value.key, "match": OWNER}
+        # What the caller gave: a model has a default for each of dozens of fields.
         given = value.model_fields_set
         return self.fields({n: vars(value)[n] for n in auditable_fields(type(value)) if n in given})
 
@@ -86,6 +88,7 @@ def _is_vector(name: str, value: Any) -> bool:
     items: Any = value
     if not isinstance(value, (list, tuple)) or not value or name in _NOT_VECTORS:
         return False
+    # By the first: vectors have thousands of numbers.
     return isinstance(items[0], (int, float))
 
 

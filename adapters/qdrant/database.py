@@ -36,6 +36,7 @@ def _database(client: Any) -> Database | None:
     if local is not None:
         return in_file("qdrant", local.location) if local.persistent else Database.in_memory(local)
     remote = getattr(client, "_client", None)
+    # Not known, no write waits for it: made again, it could go to another database.
     if not isinstance(remote, (QdrantRemote, AsyncQdrantRemote)) or not _is_plain(remote):
         return None
     address = server_address(remote.rest_uri)
@@ -60,6 +61,7 @@ def _server(client: Any) -> tuple[str, int] | None:
 def _is_plain(remote: Any) -> bool:
     """Tell whether requests go where the client's address for REST leads."""
     options = remote._rest_args  # noqa: SLF001 - it tells of them nowhere else
+    # A gateway may lead requests of one address to several servers, by what is in them.
     if options.keys() - _CARRIED or {name.lower() for name in options["headers"]} - _UNROUTED:
         return False
     if not remote._prefer_grpc:  # noqa: SLF001 - see above

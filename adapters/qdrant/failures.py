@@ -27,6 +27,7 @@ _INVALID_GRPC = frozenset({"INVALID_ARGUMENT", "ALREADY_EXISTS", "OUT_OF_RANGE"}
 
 
 def _is_invalid(error: Any) -> bool:
+    # Of a status alone nobody knows who gave it: a gateway answers 413, too.
     return error.status_code in _INVALID and _is_by_qdrant(error.content)
 
 
@@ -39,6 +40,7 @@ def _is_by_qdrant(content: bytes) -> bool:
 
 
 def _is_missing(error: Any) -> bool:
+    # As for `_is_invalid`: 404 of a gateway is a server that is away.
     return error.status_code == _NOT_FOUND and _is_by_qdrant(error.content)
 
 
@@ -96,6 +98,7 @@ MISTAKES = (
         what="a request that local mode finds invalid",
         error=(ValueError, TypeError, KeyError),
         where=("qdrant_client.local",),
+        # These are of the store's state and not of what was asked.
         but=(
             *(f"{each}:_get_collection" for each in _LOCALS),
             "qdrant_client.local.persistence",

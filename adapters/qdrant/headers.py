@@ -88,6 +88,7 @@ def headers_of(ref: TraceRef) -> dict[str, str]:
         REQUEST_ID: ref.span_hex,
     }
     around = otel_trace.get_current_span().get_span_context()
+    # The state belongs to its trace: with another id it would be of vendors who never saw that.
     if around.trace_id == ref.trace_id and around.trace_state:
         found["tracestate"] = around.trace_state.to_header()
     current, ours = context_headers.get_context_headers(), _carried.get()

@@ -233,10 +233,12 @@ def _redact(
     redacted: Arguments = {}
     for name, value in given.items():
         kind = value.__class__
+        # Most arguments of most calls, and the walk takes longer than looking at the class.
         if kind in _PLAIN or (kind is str and name in _NAMED):
             redacted[name] = value
         else:
             redacted[name] = rules.get(name, Walker.walk)(walker, value)
+    # Here `using` names a payload's key, which is redacted in payloads, too.
     if isinstance(given.get("query"), BY_FIELD):
         redacted["using"] = walker.path(given.get("using"))
     return redacted
@@ -309,6 +311,7 @@ def _ids(arguments: Arguments) -> Iterator[str]:
         points = ids_in(points)
     if isinstance(points, (list, tuple)):
         for each in cast("list[Any]", points):
+            # Points have an id, selections of points are ids.
             yield str(getattr(each, "id", each))
 
 
@@ -323,6 +326,7 @@ def _summarize_batch(_result: Any, arguments: Arguments) -> Summary:
 
 
 def _with_owner(method: Method, owner: Owner) -> Method:
+    # Methods about whole collections name no points, and so nobody's.
     confined = confine(owner, method.name)
     if confined is None:
         return method
@@ -382,6 +386,7 @@ def _is_public(public: KnownPublic, arguments: Arguments) -> bool:
     if public is True or not public or _collection(arguments) not in public:
         return public is True
     try:
+        # A query may join other collections, whose points come back with its own.
         return all(each in public for each in joined(arguments))
     except ValueError:  # nested too deeply: refused, if by the rules alone
         return False
@@ -406,4 +411,5 @@ def _in_batch(arguments: Arguments) -> tuple[bool, bool]:
     if not isinstance(operations, (list, tuple)):
         return True, True
     write = [isinstance(each, _WRITES) for each in cast("Iterable[Any]", operations)]
+    # An empty batch counts as one that writes: it has to be something.
     return any(write) or not write, not all(write)

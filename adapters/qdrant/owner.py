@@ -100,6 +100,7 @@ class Owner:
                 yield from named
 
     def _matched(self, match: Any) -> Iterator[str]:
+        # Any other match is of more than one value, and confines to nobody.
         if isinstance(match, models.MatchValue):
             yield self.checked(match.value)
         elif isinstance(match, models.MatchAny):
@@ -123,6 +124,7 @@ class Owner:
         if not isinstance(owner, str):
             kind = type(owner).__name__
             raise ScopeError(f"an owner's id under {self.key!r} must be a str, not {kind}")
+        # A rule or a person may read it as everybody.
         if owner == "*":
             raise ScopeError(f"an owner's id under {self.key!r} must not be a wildcard")
         return owner
@@ -133,6 +135,7 @@ class Owner:
         """Yield the owners that the records of a write name, each with the arguments of theirs."""
         name = next((each for each in _WRITTEN if each in arguments), None)
         parts = {} if name is None else self._parted(arguments[name])
+        # As it was given: the parts of several owners are copies.
         if len(parts) <= 1 or name is None:
             yield next(iter(parts), None), arguments
             return
@@ -140,6 +143,7 @@ class Owner:
         for owner, (part, places) in parts.items():
             narrowed = {**arguments, name: part}
             if name == "payload" and isinstance(ids, (list, tuple)):
+                # `upload_collection` has ids and payloads in two lists, side by side.
                 narrowed["ids"] = [cast("list[Any]", ids)[each] for each in places]
             yield owner, narrowed
 
@@ -204,6 +208,7 @@ class Owner:
         """
         keep = KEEPERS[name]
         if name == "query_points_groups":
+            # What groups were joined with was found by its id, past every filter.
             result = kept_lookups(
                 result, lambda record: self._is_theirs(record, customer, certain=True)
             )
@@ -223,12 +228,14 @@ class Owner:
         if isinstance(selector, (list, tuple)):
             return [*cast("list[str]", selector), self.key]
         if isinstance(selector, models.PayloadSelectorExclude):
+            # A key above the owner's would take it along.
             shown = [each for each in selector.exclude if not self._covers(each)]
             return models.PayloadSelectorExclude(exclude=shown)
         return selector
 
     def _is_theirs(self, record: Any, customer: str, *, certain: bool) -> bool:
         owner = id_text(value_at(record.payload, self.path))
+        # Without a payload in the answer no owner is seen; a filter has seen it.
         return owner == customer or (owner is None and not certain)
 
     def _covers(self, path: str) -> bool:
@@ -238,6 +245,7 @@ class Owner:
 
 def named(key: str, customer: str) -> models.Filter:
     """Return the filter for points that name *customer* under *key*, as text or as a number."""
+    # Qdrant tells 42 from "42", and applications write either.
     matches = [models.MatchValue(value=each) for each in id_forms(customer)]
     return models.Filter(should=[models.FieldCondition(key=key, match=each) for each in matches])
 
@@ -282,6 +290,7 @@ def picked(batch: models.Batch, places: list[int]) -> models.Batch:
     picked = {
         "ids": [batch.ids[each] for each in places],
         "payloads": [payloads[each] for each in places],
+        # Thousands of numbers for each point, which nobody who asks whose it is needs.
         "vectors": [],
     }
     return batch.model_copy(update=picked)

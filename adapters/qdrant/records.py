@@ -103,11 +103,13 @@ def joined(arguments: Mapping[str, Any], depth: int = 12) -> Iterator[str]:
     Raises:
         ValueError: It is nested too deeply to be looked at.
     """
+    # Recursion on the caller's input: without an end it would be the interpreter's.
     if not depth:
         raise ValueError("this query is nested more than twelve times: nest it less")
     for name in _JOINS:
         if (lookup := arguments.get(name)) is not None:
             place = lookup if isinstance(lookup, str) else _field(lookup, "collection")
+            # A place that cannot be read is still one, and is in no list of public ones.
             yield place if isinstance(place, str) else ""
     for name in _NESTED:
         for each in _listed(arguments.get(name)):
@@ -164,6 +166,7 @@ def _under_key(points: Any, payload: Any, key: Any) -> Iterator[Record]:
     points = as_rest(points)
     if isinstance(points, models.PointIdsList):
         points = points.points
+    # A selection by a filter names no points, and so no records.
     if isinstance(points, (list, tuple)) and key is None:
         for each in cast("Iterable[Any]", points):
             yield _record(as_rest(each), payload)

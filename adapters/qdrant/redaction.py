@@ -54,6 +54,8 @@ _FROM_GRPC: dict[type[Any], Callable[[Any], Any]] = {
 
 def as_rest(value: Any) -> Any:
     """Return *value* as the REST model of the same meaning, if it is a protobuf that has one."""
+    # The client takes messages of gRPC wherever it takes models, and so they are redacted as
+    # models.
     convert = _FROM_GRPC.get(value.__class__)
     return value if convert is None else convert(value)
 
@@ -84,6 +86,7 @@ class Walker:
         if isinstance(value, (list, tuple)):
             return _alike(value, map(self.walk, cast("list[Any]", value)))
         rest = as_rest(value)
+        # A dictionary in place of a model: the client makes one of it.
         return self._redaction.value(value) if rest is value else self.walk(rest)
 
     def keep(self, value: Any) -> Any:
@@ -102,6 +105,7 @@ class Walker:
     def setting(self, value: Any) -> Any:
         """Pass on a model of the client's, or several by name: settings hold no content."""
         if isinstance(value, BaseModel) or hasattr(value, "DESCRIPTOR"):  # protobuf
+            # A mistake of the caller's may put points where settings go.
             return self.walk(value) if isinstance(as_rest(value), _CONTENT) else value
         if isinstance(value, dict):
             named = cast("dict[str, Any]", value)
@@ -119,6 +123,7 @@ class Walker:
             # The owner's key is not redacted in payloads either, so that filters go on finding it.
             if value == self._owner_key:
                 return value
+            # Qdrant takes a key with a period in quotes, inside of a path.
             quoted = _QUOTED.sub(lambda found: f'"{self._redaction.label(found[1])}"', value)
             return self._redaction.label(quoted)
         if isinstance(value, (list, tuple)):
@@ -251,7 +256,9 @@ class Walker:
         update: dict[str, Any] = {}
         for name, how in _plan(cast("type[BaseModel]", type(value))):
             given = getattr(value, name, None)
+            # Nothing is left as nothing: a default that is given has a meaning to the server.
             redacted = None if given is None else how(self, given)
+            # A copy only of what has changed: most requests have nobody in them.
             if not _is_same(redacted, given):
                 update[name] = redacted
         return value.model_copy(update=update) if update else value
@@ -288,6 +295,7 @@ BY_FIELD: tuple[type[BaseModel], ...] = tuple(
 def _formulas() -> Iterator[tuple[type[BaseModel], Mapping[str, Rule]]]:
     """Yield the models that formulas are made of, with the fields that are formulas again."""
     for name, kind in vars(models).items():
+        # From the client, since each of its versions has a few more of them.
         if name.endswith(("Expression", "Params")) and isinstance(kind, type(BaseModel)):
             parts = [
                 n for n, each in kind.model_fields.items() if "SumExpr" in str(each.annotation)
@@ -391,6 +399,7 @@ _NO_RULES: Mapping[str, Rule] = {}
 
 @lru_cache(maxsize=256)
 def _plan(model: type[BaseModel]) -> tuple[tuple[str, Rule], ...]:
+    # Structure for a model that this version of the client has and we do not know.
     rules = next((FIELDS[each] for each in model.__mro__ if each in FIELDS), _NO_RULES)
     planned = ((name, rules.get(name, Walker.walk)) for name in model.model_fields)
     return tuple((name, how) for name, how in planned if how is not Walker.keep)
@@ -408,6 +417,7 @@ def auditable_fields(model: type[BaseModel]) -> tuple[str, ...]:
 
 def _alike(value: Any, items: Iterable[Any]) -> Any:
     """Return *items* as *value* holds them: *value* itself where they are the same."""
+    # Read once, since it may be a `map`.
     redacted = tuple(items)
     if all(map(_is_same, redacted, value)):
         return value

@@ -106,4 +106,5 @@ def _is_small(local: Any, name: Any) -> bool:
     if not isinstance(name, str):
         return False
     found: Any = local.collections.get(local.aliases.get(name, name))
+    # Beyond that a search holds an event loop up for longer than a thread costs.
     return found.__class__ is LocalCollection and len(found.ids) <= MOST_POINTS

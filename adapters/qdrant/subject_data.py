@@ -78,6 +78,7 @@ class Points:
 
     async def point(self, collection: str, point_id: int | str) -> Any | None:
         """Return the point of that id. None: there is none."""
+        # Asked first: a collection that is gone is an error to Qdrant, and an answer here.
         if collection not in await self.collections():
             return None
         found = await self._call("retrieve", collection, ids=[point_id])
@@ -89,6 +90,7 @@ class Points:
         counted = await self._call("count", collection, count_filter=wanted, exact=True)
         if counted.count:
             selector = models.FilterSelector(filter=wanted)
+            # Waited for: without it the points are there when they are looked for again.
             await self._call("delete", collection, points_selector=selector, wait=True)
         return int(counted.count)
 
@@ -184,6 +186,7 @@ class QdrantSubjectData:
             )
             for each in records
         )
+        # An offset of 0 is a point's id, and no end.
         return Page(found, (place, following) if following is not None else (place + 1, None))
 
     async def erase(self, subject: DataSubject) -> Erased:
@@ -196,11 +199,13 @@ class QdrantSubjectData:
     async def find(self, memory: LoggedMemory) -> StoredMemory | None:
         """See `MemoryRemover.find`: an id is a number or a UUID."""
         given, collection = memory.memory_id, memory.collection or ""
+        # The trail has ids as text, where Qdrant tells numbers from text.
         point_id = int(given) if given.isdecimal() else given
         found = await self._points.point(collection, point_id)
         if found is None:
             return None
         owners = (value_at(found.payload, tuple(key.split("."))) for key in self.owner_keys)
+        # By the first key that names one: clients of a scope may use different keys.
         owner = next((each for each in owners if each is not None), None)
         return StoredMemory((collection, point_id), None if owner is None else id_text(owner))
 

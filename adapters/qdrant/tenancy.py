@@ -46,6 +46,7 @@ class Confinement:
         for owner in self.owner.demanded(given):
             self._same(owner)
         theirs: Any = named(self.owner.key, self._customer)
+        # The condition itself, without a filter around it that servers evaluate on its own.
         if len(theirs.should) == 1:
             (theirs,) = theirs.should
         # In must: in should it would only rank, where another clause is there.
@@ -70,6 +71,7 @@ class Confinement:
     def selector(self, given: Any) -> models.FilterSelector:
         """Return a selector of points, by id or filter, narrowed."""
         given = as_rest(given)
+        # It says where the points are, and is kept whatever becomes of the rest.
         shard_key = getattr(given, "shard_key", None)
         if isinstance(given, models.PointIdsList):
             given = given.points
@@ -88,6 +90,7 @@ class Confinement:
             return points.model_copy(update={"payloads": list(map(self.marked, payloads))})
         if isinstance(points, (list, tuple)):
             return list(map(self._point, cast("list[Any]", points)))
+        # As it is pulled: an iterator may be endless, or of more than fits in memory.
         return map(self._point, points)
 
     def uploaded(self, payloads: Any) -> Any:
@@ -110,6 +113,7 @@ class Confinement:
         """Refuse to give points away by merging *payload* in, under *key*."""
         under = tuple(key.split(".")) if key else ()
         path = self.owner.path
+        # Merged in under a key beside the owner's, a payload cannot reach it.
         if path[: len(under)] == under:
             owner = value_at(payload, path[len(under) :])
             if owner is not None:
@@ -120,6 +124,7 @@ class Confinement:
         for name, narrow in _OPERATIONS.items():
             if name in getattr(given, "model_fields_set", ()):
                 return given.model_copy(update={name: narrow(self, getattr(given, name))})
+        # A newer client has operations that nothing here can narrow.
         raise _unfit("update operation", given)
 
     def targets(self, given: Any) -> Any:

@@ -184,6 +184,7 @@ def blast_radius(
     with log.reading() as snapshot:
         snapshot.check_keys()
         snapshot.check_bindings()
+        # One moment of the log: between two, a run could have written what no memory led to.
         search = _Search(snapshot, most)
         # An id has its name in one line here, however its store writes it.
         search.begin(recorded_name(memory_id), store, collection)
@@ -249,6 +250,7 @@ class _Search:
         if not found:
             raise UnknownMemoryError
         if len(found) > 1:
+            # Ids are a store's own: two memories of one id have nothing to do with each other.
             raise AmbiguousMemoryError([(each.store, each.collection) for each in found])
         (root,) = found
         writes = [row for row in rows if is_possible_write(row) and root in self._named[row.seq]]
@@ -277,14 +279,18 @@ class _Search:
             if ended_us(row) < reached.reached_us or address not in self._named[row.seq]:
                 continue
             if row.op_class is OperationClass.FORGET:
+                # One that failed has left the memory where it was.
                 reached.deletions += [row] if row.status.is_normal else []
+            # A neutral value is not what the store has: with it nobody saw anything.
             elif row.op_class in _READS and not row.neutral:
                 self._seen(row, address, reached)
 
     def _seen(self, row: AuditRow, address: MemoryAddress, reached: _Reached) -> None:
         if row.run is None:
+            # Counted and told: an answer that leaves it out would be taken for the whole.
             self._without_run[row.seq] = row
             return
+        # Names of runs are the application's: two tenants, or two customers, may have the same.
         run = RunAddress(row.run, row.tenant, _owner(row, row.run))
         self._reach(run, max(reached.reached_us, row.occurred_us), reached.hops + 1, address)
         self._reached[run].rows[row.seq] = row
@@ -301,6 +307,7 @@ class _Search:
                 continue
             moment_us = max(reached.reached_us, row.occurred_us)
             for memory in _addresses(row):
+                # Whatever was written after that: what a model made of what it saw nobody can tell.
                 self._reach(memory, moment_us, reached.hops, address)
                 self._reached[memory].rows[row.seq] = row
 
@@ -314,6 +321,7 @@ class _Search:
             known.reached_us, known.hops, known.through = moment_us, hops, through
         else:
             return
+        # A number in between, since addresses cannot be compared: they have None in them.
         heapq.heappush(self._queue, (moment_us, next(self._numbers), address))
 
     def _of_memory(self, memory_id: str) -> list[AuditRow]:
@@ -391,6 +399,7 @@ class _Search:
     def _erased(self) -> int:
         if not self._snapshot.epoch:  # nobody was ever erased
             return 0
+        # One by one: they may be millions.
         headers = self._snapshot.stream(_ERASED_SINCE, (self._since_us,))
         return sum(1 for (header,) in headers if orjson.loads(header)["detail_commit"] is not None)
 

@@ -120,6 +120,7 @@ class MemoryModel:
             self._remember(row)
         elif row.memories:
             for each in row.memories:
+                # None: it was written before the trail began.
                 self._memories.pop((row.store, row.collection, each.memory_id), None)
         else:
             self._forget(row)
@@ -139,6 +140,7 @@ class MemoryModel:
                 memory_id=each.memory_id,
                 # An update may change metadata alone, and then says nothing of the text.
                 content=content or (before.content if before else None),
+                # As old as its first version, however often it was written since.
                 written_us=before.written_us if before else ended_us(row),
                 changed_us=ended_us(row),
                 run=row.run,
@@ -251,6 +253,7 @@ def ended_us(row: AuditRow) -> int:
 
 def _content_of(row: AuditRow, place: int) -> str | None:
     """Return the part of a write's content for the memory at *place* in the write."""
+    # Of one memory all of the content is.
     if row.content is None or len(row.memories) == 1:
         return row.content
     memory_id = row.memories[place].memory_id

@@ -105,6 +105,7 @@ def recalls(log: SnapshotSource, rows: Iterable[AuditRow]) -> Iterator[Recall]:
         AuditError: The log cannot be read.
     """
     for row in rows:
+        # A nested one is a part of the one around it, with the same memories.
         if row.op_class is OperationClass.RECALL and not row.nested:
             yield Recall(row=row, seen=tuple(_seen(log, row, each) for each in row.memories))
 
@@ -112,6 +113,7 @@ def recalls(log: SnapshotSource, rows: Iterable[AuditRow]) -> Iterator[Recall]:
 def _seen(log: SnapshotSource, recall: AuditRow, memory: MemoryRef) -> RecalledMemory:
     changes = changes_of(log, memory.memory_id, store=recall.store, collection=recall.collection)
     then = recall.occurred_us
+    # By its end: a write that was still under way may not have been seen.
     before = tuple(each for each in changes if ended_us(each) <= then)
     written = [each for each in before if each.op_class is OperationClass.REMEMBER]
     origin = written[0] if written else None

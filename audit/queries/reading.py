@@ -138,6 +138,8 @@ def rows(snapshot: Snapshot, *, with_changed: bool = False, **chosen: Any) -> It
     conditions, values = ["e.kind = 'operation'"], list[Value]()
     for name, value in chosen.items():
         if value is not None:
+            # Names are those of the table, and values are bound: nothing of the caller's is in the
+            # SQL.
             condition, wanted = _CONDITIONS[name](snapshot, value)
             conditions.append(condition)
             values += wanted
@@ -160,6 +162,7 @@ def _until(_snapshot: Snapshot, moment_us: int) -> tuple[str, list[Value]]:
 
 def _run(snapshot: Snapshot, run: str) -> tuple[str, list[Value]]:
     hashed = snapshot.references.run
+    # As the application has it, and as the trail wrote it where that differs: both are asked for.
     return "d.run_ref IN (?, ?)", [hashed(run), hashed(recorded_name(run))]
 
 
@@ -196,6 +199,7 @@ def memories(history_of: Iterator[AuditRow]) -> list[Remembered]:
 
 def _after(memory: Remembered, row: AuditRow) -> Remembered:
     if row.op_class is OperationClass.REMEMBER:
+        # Written again it is there again, whatever was deleted before.
         written = (*memory.written_us, row.occurred_us)
         return memory._replace(content=row.content, written_us=written, forgotten_us=None)
     if row.op_class is OperationClass.FORGET:

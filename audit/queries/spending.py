@@ -178,6 +178,7 @@ def spending(
     for row in rows:
         names, later, used = tuple(row[: len(by)]), int(row[len(by)]), _spent(row[len(by) + 1 :])
         periods = found.setdefault(names, [Spent(), Spent()])
+        # One query for both periods, since the second is found where the first is.
         periods[later] += used
     lines = [Line(names=names, now=now, before=before) for names, (before, now) in found.items()]
     return PeriodSpend(by=tuple(by), period=period, lines=tuple(sorted(lines, key=_rank)))
@@ -205,6 +206,7 @@ def _of(
     reference = snapshot.references.tenant(tenant) if tenant and snapshot.size else None
     place = by.index("tenant") if "tenant" in by else None
     for *row, header in snapshot.stream(statement, _values(snapshot, period)):
+        # Its keyed hash, as in the sealed header.
         found = orjson.loads(bytes(header))["tenant"]
         if tenant is not None and found != reference:
             continue

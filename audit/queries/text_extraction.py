@@ -21,6 +21,7 @@ def text_of(content: str | None) -> str:
 def in_words(known: Any) -> str:
     """Return the spoken words in a JSON value, or all of its texts if nothing is spoken."""
     said = " ".join(_words(known))
+    # An adapter of other people's may call what was said by another name.
     return said or " ".join(" ".join(each.split()) for each in texts(known))
 
 

@@ -22,6 +22,7 @@ class Announcer:
     """
 
     def __init__(self, drain: Drain) -> None:
+        # The drain has the sink, and the sink this: a scope that is given up has to be collected.
         self._drain = weakref.ref(drain)
 
     def __call__(self, note: str) -> Sequence[str]:
@@ -29,6 +30,7 @@ class Announcer:
         drain = self._drain()
         if drain is None:
             return ()
+        # Not to itself: the log would grow by each of its own signatures.
         return drain.emit_to_others(checkpoint_event(note, drain.writer_id), sender="audit")
 
 

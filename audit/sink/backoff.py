@@ -61,5 +61,7 @@ def backoff_after(
     failures = 1 if before is None else before.failures + 1
     # After a thousand failures the power itself would be too large for a float.
     pause_s = min(BACKOFF_S * 2.0 ** min(failures - 1, 30), BACKOFF_MOST_S)
+    # By how long the attempt took: a database that takes seconds to refuse is not asked all the
+    # time.
     hurry_at = now + max(BACKOFF_S, HURRY_SHARE * (now - asked_at))
     return Backoff(error, now + pause_s, hurry_at, failures)

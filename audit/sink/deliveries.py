@@ -71,6 +71,7 @@ class Deliveries:
         for each in self._others:
             self._take(each)
         for writer_id in list(self._open):
+            # Ranges, and not events: of millions the note is a line.
             log.append_log_event(DELIVERED, {"writer": writer_id, "sinks": self._open[writer_id]})
             # Only now: what could not be noted is noted the next time.
             del self._open[writer_id]

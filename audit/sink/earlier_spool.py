@@ -107,6 +107,7 @@ class EarlierSpool:
         return sum(
             self._adopt(each, record, declare, taken)
             for each in earlier_files(self._path)
+            # Said once: it stays where it is, and is found again each minute.
             if each not in self._foreign
         )
 
@@ -119,6 +120,8 @@ class EarlierSpool:
             try:
                 data, found = _scanned(path)
                 if found.verdict is not FileOrigin.OURS:
+                    # Once for each process: it is there the next time, too, and is nobody's fault
+                    # twice.
                     self._foreign.add(path)
                     logger.error("%s is no spool of the audit trail: it is left alone", path)
                     return 0
@@ -140,6 +143,7 @@ class EarlierSpool:
             for spool, ranges in read.numbers.items():
                 numbers[spool] += ranges
         handed.end()
+        # After they are in the log: noted before, they would be lost with this process.
         for spool, ranges in numbers.items():
             taken(spool, merged(ranges))
         handed.tell_losses()

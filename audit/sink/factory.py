@@ -47,6 +47,7 @@ def open_log(context: SinkContext) -> AuditLog:
 
 def _spool_path(context: SinkContext) -> Path:
     given: Path | None = context.settings["audit_spool"]
+    # Named by the log: two logs in one folder must not take each other's events.
     return given or context.data_folder / spool_name(_url(context))
 
 

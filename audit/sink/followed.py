@@ -103,6 +103,7 @@ class FollowedWriters:
 
     def _is_recorded(self, writer_id: str) -> bool:
         with self._log.begun() as snapshot:
+            # No log yet, and so nobody is recorded in it.
             if snapshot is None:
                 return False
             found = snapshot.execute(

@@ -41,6 +41,7 @@ class Heartbeat:
         """Stop the thread, and wait for it that long. It can be started again."""
         thread, self._thread = self._thread, None
         self._stopping.set()
+        # A beat may end the sink, and cannot wait for itself.
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout_s)
         # Another one: the thread that was told to stop may still have to see that it was.
@@ -56,5 +57,6 @@ class Heartbeat:
         with delivering():
             while not stopping.wait(0.0 if at_once else self._every_s):
                 at_once = False
+                # The beat tells of its errors itself; the thread has to be there for the next one.
                 with contextlib.suppress(Exception):
                     self._beat()

@@ -77,10 +77,12 @@ def _counter(name: str, value: float, said: str) -> Sample:
 
 
 def _newest(name: str, value: float, said: str) -> Sample:
+    # Of several processes on one machine the largest: sums of ages or sizes mean nothing.
     return Sample(name=name, value=value, merge="max", help=said)
 
 
 def _key_states(current: str) -> Iterator[Sample]:
+    # All of them each time: a state that is over has to be 0, or alerts go on.
     for state in KEY_STATES:
         yield Sample(
             name="mnemoscope_audit_key_state",

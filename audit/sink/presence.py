@@ -136,6 +136,7 @@ class Presence:
         if not self.counter:
             return []
         if not self._has_begun:
+            # With the first event, and not before: most processes import this and write nothing.
             return [self._about(STARTED, mode=self._mode, version=self._version())]
         is_back = self._is_idle or self._stopped_at is not None
         if is_back or self._busy_at - self._said_at >= HEARTBEAT_S:
@@ -147,6 +148,7 @@ class Presence:
         if self._stopped_at is not None:
             return []
         now = self._clock()
+        # Said once when it begins to be idle, and now and then: a silence could be a crash.
         is_due = now - self._said_at >= IDLE_EVERY_S or not self._is_idle
         if self._has_begun and is_due and now - self._busy_at >= IDLE_AFTER_S:
             return [self._about(HEARTBEAT, idle=True)]
@@ -155,6 +157,7 @@ class Presence:
     def at_end(self, counter: int) -> list[Said]:
         """Return what is to be said at the end, unless that was said, and nothing came since."""
         is_said = self._stopped_at == counter
+        # A scope may be closed twice, by its owner and at exit.
         return [self._about(STOPPED, counter)] if self._has_begun and not is_said else []
 
     def drafts(self, what: Sequence[Said], now_us: int) -> list[UnplacedEvent]:
@@ -169,6 +172,7 @@ class Presence:
     def said(self, what: Iterable[Said]) -> None:
         """Note that *what* is in the log."""
         for name, data in what:
+            # Said by the parent, before this process was forked off.
             if data.get("writer") != self.writer_id:
                 continue
             self._stopped_at = data["counter"] if name == STOPPED else None

@@ -215,6 +215,7 @@ class AuditSink:
                 self._counters.saw(each.writer_id, each.writer_seq)
             if self._has_last(drafts):
                 self._presence.tighten()
+        # Else nothing is ever due without an event, and a thread would turn for nothing.
         if self.spool is not None or self._every_s:
             self._heartbeat.start()
 
@@ -366,6 +367,7 @@ class AuditSink:
     def beat(self) -> None:
         """Replay the spool, declare losses, sign and prune, as far as they are due."""
         self._presence.note_counter()
+        # Before the guard: the roll is in memory, and is to be right while the database hangs.
         self._presence.note_quiet()
         self._sync_overflow()
         with self._guard:
@@ -408,6 +410,7 @@ class AuditSink:
 
     def _may_ask(self) -> bool:
         backoff, now = self._backoff, self._clock()
+        # Without a spool each batch asks: there is nowhere else that it could go.
         may = backoff is None or self.spool is None or now >= backoff.retry_at
         if may:
             self._asked_at = now
@@ -417,6 +420,7 @@ class AuditSink:
         with self._guard:
             backoff = self._backoff
             if backoff is not None:
+                # Somebody waits for the answer, and still no database is asked without a pause.
                 backoff.retry_at = min(backoff.retry_at, backoff.hurry_at)
 
     def _record(self, drafts: Sequence[UnplacedEvent]) -> None:
@@ -443,6 +447,7 @@ class AuditSink:
             self.stats.oldest_waiting_us = None
             logger.warning("%s is back: %d events that waited are in it", self.log.label, replayed)
         self._leave_overflow()
+        # A folder is read for it, so that it is looked at once a minute and not with each batch.
         if self._left or self._clock() >= self._look_at:
             self._adopt(spool)
             self._left = self._left_bytes = 0
@@ -459,6 +464,8 @@ class AuditSink:
                 overflow.close()
 
     def _adopt(self, spool: Spool) -> None:
+        # First what they left, then what is missing: else a loss would be declared that is on the
+        # disk.
         adopted = spool.adopt(self._record, self._gaps.append, self._taken)
         if self._presence.roll is not None:
             self._declare_departed(self._presence.roll)
@@ -489,6 +496,7 @@ class AuditSink:
         """Record what is said of writers, and *drafts* with it."""
         now_us = self.log.now_us()
         about = [each for presence, what in said for each in presence.drafts(what, now_us)]
+        # In one transaction: a log that says of a writer what it has not got would be a finding.
         self.stats.size = self.log.record([*about, *drafts], is_quiet=is_quiet)
         for presence, what in said:
             presence.said(what)
@@ -537,6 +545,7 @@ class AuditSink:
     def _prune(self) -> None:
         """Remove what is too old, a part at each beat, once a day."""
         if self._every_s and self._clock() >= self._prune_at and self.stats.size:
+            # A part at a time: events wait for this guard meanwhile.
             removed = self.log.prune(at_once=False)
             self._pruned += removed
             if not removed:
@@ -561,6 +570,8 @@ class AuditSink:
             self._gaps += self._ripe(at_once=True)
         self._settle()
         self._deliveries.note(self.log)
+        # Said only of a whole: with a number missing the end would look like a loss that was
+        # hidden.
         if self._counters.have_all(presence.writer_id, counter):
             if said := presence.at_end(counter):
                 self._say([(presence, said)])
@@ -573,6 +584,7 @@ class AuditSink:
     def _failed(self, exc: AuditError) -> None:
         backoff = self._backoff
         self._backoff = backoff_after(exc, backoff, asked_at=self._asked_at, now=self._clock())
+        # Once for each outage. Without a spool the error is raised, and its lane tells of it.
         if backoff is None and self.spool is not None:
             why = self.spool.refusal()
             then = (
@@ -590,6 +602,7 @@ def _drafted(events: Sequence[Event]) -> list[UnplacedEvent]:
     try:
         return [*map(draft, events)]
     except (TypeError, ValueError, AttributeError) as exc:
+        # Not the others' fault: the lane halves the batch until this one is alone.
         raise UnacceptableError(f"an event cannot be recorded ({type(exc).__name__})") from exc
 
 

@@ -215,6 +215,7 @@ class Spool:
             AuditError: Not all was taken; what was not still waits.
         """
         left, adopted = _queued(self.path), 0
+        # Each part is recorded and removed before the next: what is done stays done.
         for start in range(0, len(left), _AT_ONCE):
             adopted += self._adopt(left[start : start + _AT_ONCE], HandOver(record, declare))
         return adopted + self._earlier.adopt(record, declare, taken)
@@ -226,6 +227,8 @@ class Spool:
     def accepts(self) -> bool:
         """Return whether the next events can be kept."""
         try:
+            # Opened for it: that there is no room for a file is found out here, before a call goes
+            # on.
             return self._opened().has_room(_ROOM_BYTES)
         except (OSError, FileFullError):
             return False
@@ -236,6 +239,7 @@ class Spool:
         self._let_go()
         if file is None:
             return
+        # Its counter stays with it, by which others see how many wait.
         if events:
             file.end(events, 0)
             return
@@ -251,6 +255,7 @@ class Spool:
     # -- the file ----------------------------------------------------------------------------------
 
     def _append(self, events: Sequence[Event], *, syncs: bool) -> None:
+        # Before the file is touched: an event that cannot be encoded leaves nothing in it.
         written = _encoded(events)
         try:
             file = self._opened()
@@ -286,6 +291,7 @@ class Spool:
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 20 ms
 
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # One bound for all files: processes that crash in a row must not fill the disk.
             room_bytes = self.max_bytes - self._left_bytes()
             if room_bytes <= PAGE_BYTES:
                 raise FileFullError
@@ -343,6 +349,7 @@ class Spool:
             source = EventSource(path, rings, self._content)
         except OtherKeyError:
             raise KeyMissingError(OTHER_KEY) from None
+        # Its head is damaged; the caller puts it aside, for people.
         except UnreadableError:
             return False
         source.is_sealed, until = True, source.state().end
@@ -370,6 +377,7 @@ def _random_part() -> str:
 def _queued(path: Path) -> list[Path]:
     start = f"{path.name}."
     with suppress(OSError):
+        # Not by `glob`, to which the name of a configured path may be a pattern.
         found = (each for each in path.parent.iterdir() if each.name.startswith(start))
         return sorted(each for each in found if each.name.endswith(SUFFIX))
     return []
@@ -391,6 +399,7 @@ def _taken_over(path: Path) -> Generator[bool]:
         with suppress(OSError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             is_locked = True
+        # Removed since it was opened, a file can still be locked, and its events are in the log.
         yield is_locked and os.fstat(fd).st_nlink > 0
     finally:
         os.close(fd)

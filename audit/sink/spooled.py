@@ -31,6 +31,7 @@ def item_of(event: Event) -> UnplacedEvent | SequenceGap:
     try:
         return draft(event)
     except (TypeError, ValueError, AttributeError):
+        # Its number is known all the same, so that the log can say what is missing.
         return _lost(event)
 
 
@@ -74,6 +75,7 @@ class HandOver:
 
     def tell_losses(self) -> None:
         """Hand over the losses. Last: what is taken twice does no harm, what is declared does."""
+        # Neighbours in one: a file that is damaged throughout is a line, and not thousands.
         for gap in joined(self._gaps):
             self._declare(gap)
 
@@ -105,6 +107,7 @@ def put_aside(path: Path) -> None:
         OSError: It stays where it is.
     """
     aside = path.with_name(f"{path.name}{QUARANTINE}{secrets.token_hex(4)}")
+    # Within the folder, which needs no room on a disk that may be full.
     path.rename(aside)
     logger.error(
         "a part of the audit spool could not be read, and is put aside in %s now: `mnemoscope "

@@ -25,6 +25,7 @@ from ...telemetry.delivery.sink import EXIT_S, DeliveryError, Sink
 from ...telemetry.event.budget_event import BudgetEvent
 from ...telemetry.event.event import AUDIT_CHECKPOINT, Event, Journalled, OperationClass, Status
 from ...telemetry.event.kinds import Level
+from ...telemetry.event.node_run import NodeRun
 from ...telemetry.event.subject import Subject, SubjectKeys
 from ...telemetry.event.trace_ref import TraceRef
 from ...telemetry.event.usage import Usage
@@ -104,7 +105,7 @@ def contract_events() -> tuple[Event, ...]:
         _event(content=to_content({"query": _CONTENT, "limit": 3}), size_bytes=64),
         _model_event(operation="chat", usage=Usage(model="m", node="n", cost_usd=0.01)),
         _model_event(operation="chat", usage=Usage(model="m", reported=False)),
-        _model_event(operation="execute_node", iteration=1, inner_cost_usd=0.5),
+        _model_event(operation="execute_node", parts=(NodeRun(1, 0.5),)),
         _model_event(operation="budget", parts=(_BUDGET,)),
         _event(
             op_class=OperationClass.CHECKPOINT,

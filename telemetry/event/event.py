@@ -118,15 +118,11 @@ class Event(msgspec.Struct, frozen=True):
         nested: True inside another operation of ours, which already counted the wait.
         parts: What features say about it, each part in a struct of its own.
         usage: Tokens and cost, for model calls.
-        iteration: Of a node's run: which it was in the run of its graph, from 1.
-        inner_cost_usd: Of a node's run: what the model calls in it cost. None: there were none.
         answer: What a recall found or a run returned, redacted, where a sink is opted in to
             content. Not sealed.
         server: Host and port that the client asks, where that is a server. Only in traces.
         content: The query or what was written, redacted. Audit only, unless a sink is opted in.
         given: What went into a graph, node, tool or model, as `answer` is what came out of it.
-        tool_call: Of a tool's run: the id that its model has given the call, the characters that
-            went in, and those that came out. Only in traces.
         apart: Nested, and no part of what the other one did: its event tells nothing of this.
     """
 
@@ -166,12 +162,9 @@ class Event(msgspec.Struct, frozen=True):
     content: Redacted | None = None
     parts: tuple[EventPart, ...] = ()
     usage: Usage | None = None
-    iteration: int | None = None
-    inner_cost_usd: float | None = None
     server: tuple[str, int] | None = None
     answer: Redacted | None = None
     given: Redacted | None = None
-    tool_call: tuple[str | None, int | None, int | None] = (None, None, None)
     apart: bool = False
 
     def part(self, kind: type[PartT]) -> PartT | None:

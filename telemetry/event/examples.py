@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .event import Event, OperationClass, Status
+from .node_run import NodeRun
 from .trace_ref import TraceRef
 from .usage import CallDetails, Usage
 
@@ -36,7 +37,7 @@ EXAMPLES: Final = (
             details=CallDetails(response_id="r-1", finish_reasons=("stop",), server=("host", 1)),
         ),
     ),
-    _example(TraceRef(1, 2, 3), writer_seq=2, status=Status.TIMEOUT, iteration=-1),
+    _example(TraceRef(1, 2, 3), writer_seq=2, status=Status.TIMEOUT, parts=(NodeRun(-1),)),
     _example(
         TraceRef(1, 2, 3, parent_is_remote=True),
         writer_seq=3,

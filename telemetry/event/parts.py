@@ -6,16 +6,20 @@ from typing import Any, Final, Union
 
 from .budget_event import BudgetEvent
 from .memory_label import MemoryLabel
+from .node_run import NodeRun
 from .part import CarriedPart, EventPart, UnknownPart
 from .phase import OperationPhases
 from .spared import Spared
+from .tool_run import ToolRun
 from .verdict_event import VerdictEvent
 
 OWN: Final[tuple[type[EventPart], ...]] = (
     BudgetEvent,
     MemoryLabel,
+    NodeRun,
     OperationPhases,
     Spared,
+    ToolRun,
     VerdictEvent,
 )
 """The kinds of parts of this package."""

@@ -170,10 +170,6 @@ def _metadata(event: Event) -> dict[str, Any]:
     }
     if event.subject is not None:
         found["subject"] = event.subject.hashed(SINK)
-    if event.iteration is not None:
-        found["iteration"] = event.iteration
-    if event.inner_cost_usd is not None:
-        found["inner_cost"] = event.inner_cost_usd
     if event.run is not None:
         found["thread_id"] = event.run
     if event.redactions:

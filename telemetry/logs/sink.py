@@ -211,7 +211,7 @@ def _sentence(event: Event) -> str:
 _COMMON: Final = ("operation", "store", "method", "op_class", "status")
 _FLAGS: Final = ("neutral", "late", "journal", "nested", "foreign_hits")
 _KNOWN: Final = (
-    *("collection", "error", "hits", "top_score", "size_bytes", "iteration", "inner_cost_usd"),
+    *("collection", "error", "hits", "top_score", "size_bytes"),
     *("tenant", "agent", "feature", "run", "purpose"),
 )
 _NAMED_OTHERWISE: Final = {"op_class": "class"}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..delivery.sink import SinkOutput
 from ..event.error_kinds import error_kind
 from ..event.event import Event, Journalled, OperationClass, Status
+from ..event.node_run import NodeRun
 from ..event.self_time import SelfTime
 from ..event.trace_ref import TraceRef
 from ..event.usage import Usage
@@ -186,10 +187,12 @@ def _count_time(metrics: Metrics, event: Event, exemplar: Exemplar | None) -> No
 def _count_node(metrics: Metrics, event: Event, exemplar: Exemplar | None) -> None:
     if event.operation == NODE_OPERATION:
         metrics.node.series(event.method).observe(_seconds(event), exemplar)
-    if event.iteration is not None:
-        metrics.iterations.series(event.method).observe(event.iteration)
-    if event.inner_cost_usd is not None and event.inner_cost_usd >= 0:
-        metrics.iteration_cost.series(event.method).observe(event.inner_cost_usd)
+    if (run := event.part(NodeRun)) is None:
+        return
+    if run.iteration is not None:
+        metrics.iterations.series(event.method).observe(run.iteration)
+    if run.inner_cost_usd is not None and run.inner_cost_usd >= 0:
+        metrics.iteration_cost.series(event.method).observe(run.inner_cost_usd)
 
 
 def _seconds(event: Event) -> float:

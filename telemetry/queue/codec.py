@@ -8,7 +8,7 @@ processes of different releases understand one another. People are in it encrypt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final, cast
 
@@ -19,11 +19,13 @@ from msgspec.structs import FieldInfo, astuple
 from ..event.budget_event import BudgetEvent
 from ..event.event import Event, Redacted
 from ..event.memory_label import MemoryLabel
+from ..event.node_run import NodeRun
 from ..event.part import EventPart, UnknownPart
 from ..event.parts import ANY_PART, carried
 from ..event.phase import OperationPhases
 from ..event.spared import Spared
 from ..event.subject import SubjectKeys
+from ..event.tool_run import ToolRun
 from ..event.trace_ref import TraceRef
 from ..event.verdict_event import VerdictEvent
 from ..text import clean_text, code_class, json_text
@@ -190,23 +192,24 @@ def _converted(name: str, found: dict[str, Any]) -> Any:
     return default() if isinstance(default, type) or callable(default) else default
 
 
-_FIELDS_BEFORE: Final[dict[str, type[EventPart]]] = {
-    "budget_event": BudgetEvent,
-    "verdict": VerdictEvent,
-    "label": MemoryLabel,
-    "mode": Spared,
-    "phases": OperationPhases,
+_FIELDS_BEFORE: Final[dict[type[EventPart], str | None]] = {
+    BudgetEvent: "budget_event",
+    MemoryLabel: "label",
+    NodeRun: None,
+    OperationPhases: None,
+    Spared: None,
+    ToolRun: "tool_call",
+    VerdictEvent: "verdict",
 }
-"""The fields of events of releases that had no parts, and the parts that they are now."""
+"""The fields that parts were in releases without parts. None: as many as the part has."""
 
 
 def _parts(found: dict[str, Any]) -> tuple[EventPart, ...]:
     """Return the parts of an event one by one, those that cannot be read as they are."""
     parts: Any = found.get("parts")
-    before = {kind: found[name] for name, kind in _FIELDS_BEFORE.items() if found.get(name)}
     return (
         *(_part(each, ANY_PART) for each in (parts if parts.__class__ is list else ())),
-        *(_part(_named(each, kind), kind) for kind, each in before.items()),
+        *(_part(fields, kind) for kind, fields in _earlier(found)),
     )
 
 
@@ -217,13 +220,17 @@ def _part(encoded: Any, kind: Any) -> EventPart:
         return UnknownPart(encoded)
 
 
-def _named(value: Any, kind: type[EventPart]) -> Any:
-    """Return a field of an earlier release as the fields of the part that it is now."""
-    names = kind.__struct_fields__
-    if len(names) == 1:
-        return {names[0]: value}
-    is_array = isinstance(value, list)
-    return dict(zip(names, cast("list[Any]", value), strict=False)) if is_array else value
+def _earlier(found: dict[str, Any]) -> Iterator[tuple[type[EventPart], dict[str, Any]]]:
+    """Yield the parts of an event that stand in fields of an earlier release."""
+    for kind, name in _FIELDS_BEFORE.items():
+        names = kind.__struct_fields__
+        value: Any = found if name is None else found.get(name)
+        if value.__class__ is list:
+            value = dict(zip(names, value, strict=False))
+        if value.__class__ is dict:
+            known = {each: value[each] for each in names if value.get(each) is not None}
+            if any(each != [] for each in known.values()):
+                yield kind, known
 
 
 def _json(value: Any) -> bytes:

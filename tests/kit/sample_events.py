@@ -15,9 +15,11 @@ from mnemoscope.telemetry.event.event import (
 )
 from mnemoscope.telemetry.event.kinds import Level
 from mnemoscope.telemetry.event.memory_label import MemoryLabel
+from mnemoscope.telemetry.event.node_run import NodeRun
 from mnemoscope.telemetry.event.parent_run import ParentRun
 from mnemoscope.telemetry.event.spared import Spared
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.tool_run import ToolRun
 from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import CallDetails, Usage
 
@@ -97,6 +99,9 @@ places = st.builds(
     is_reported=st.just(False),
 )
 
+node_runs = st.builds(NodeRun, st.none() | st.integers(-1, 2**40), st.none() | _seconds)
+tool_runs = st.builds(ToolRun, _maybe, st.none() | _counts, st.none() | _counts)
+
 labels = st.builds(
     MemoryLabel,
     origin=st.sampled_from(["person", "external_tool"]),
@@ -158,11 +163,10 @@ events = st.builds(
     run=_maybe,
     nested=st.booleans(),
     usage=st.none() | usages,
-    iteration=st.none() | st.integers(-1, 2**40),
-    inner_cost_usd=st.none() | _seconds,
     content=st.none() | st.builds(Redacted, _json),
     answer=st.none() | st.builds(Redacted, _json | _messages),
-    parts=st.lists(crossings | labels | st.builds(Spared, text), max_size=2).map(tuple),
+    parts=st.lists(
+        node_runs | tool_runs | crossings | labels | st.builds(Spared, text), max_size=2
+    ).map(tuple),
     given=st.none() | st.builds(Redacted, _json | _messages),
-    tool_call=st.tuples(_maybe, st.none() | _counts, st.none() | _counts),
 )

@@ -20,6 +20,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import CollectorRegistry
 
 from mnemoscope.telemetry.event.event import Event
+from mnemoscope.telemetry.event.node_run import NodeRun
 from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from mnemoscope.telemetry.otlp.histograms import OwnHistograms
@@ -32,7 +33,7 @@ MOST = 2_000
 
 FIRST = "the first store"
 MADE: list[Event] = []
-MEASURED = {"hits": 1, "top_score": 0.5, "foreign_hits": 1, "iteration": 2, "inner_cost_usd": 0.1}
+MEASURED = {"hits": 1, "top_score": 0.5, "foreign_hits": 1}
 
 
 def any_of(chosen: random.Random, kind: Any, values: int) -> Any:
@@ -81,6 +82,7 @@ def events(event_factory) -> list[Event]:
             18 if number < EVENTS * 3 // 4 else 700
         )  # below what each label may have, then above
         given = hostile(chosen, Event, values)
+        parts = (NodeRun(2, 0.1),)
         if chosen.random() < 0.5:
             given["usage"] = msgspec.structs.replace(
                 usage,
@@ -91,9 +93,9 @@ def events(event_factory) -> list[Event]:
             )
         if chosen.random() < 0.2:
             said = msgspec.structs.replace(verdict, **hostile(chosen, VerdictEvent, values))
-            given["parts"] = (said,)
+            parts += (said,)
         given["redactions"] = {f"ENTITY_{chosen.randrange(700)}": 1}
-        made.append(event_factory(**given, **MEASURED))
+        made.append(event_factory(**given | MEASURED | {"parts": parts}))
     made.append(made[0])
     return made
 

@@ -26,6 +26,7 @@ from ....memory.context import EMPTY_SCOPE, current, watch_contexts
 from ....memory.guard.call import error_name, outer_call
 from ....memory.guard.steps.report import no_parent
 from ....telemetry.event.event import Status
+from ....telemetry.event.tool_run import ToolRun
 from ...toolkit.call_details import call_id
 from .content import answers_in, copied
 from .meter import Meter
@@ -210,7 +211,7 @@ class GraphCallbacks(BaseCallbackHandler):
         if parent is not None:
             named = name or text_of(serialized, "name") or "tool"
             run = self.runs.begin_tool(run_id, parent, named)
-            run.tool_call = call_id(kwargs.get("tool_call_id")), len(input_str), None
+            run.tool = ToolRun(call_id(kwargs.get("tool_call_id")), len(input_str))
             if self._notes_more:
                 self._note(run, copied, input_str if inputs is None else inputs, kwargs)
 
@@ -221,7 +222,8 @@ class GraphCallbacks(BaseCallbackHandler):
             said = getattr(output, "content", output)
             if self.is_observed:
                 run.text = text_answered(output)
-            run.tool_call = *run.tool_call[:2], len(said) if isinstance(said, str) else None
+            if run.tool is not None and isinstance(said, str):
+                run.tool = replace(run.tool, answer_chars=len(said))
             if self.tells_content:
                 self._note_outputs(run, said)
             self.runs.end(run, Status.OK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....telemetry.event.node_run import NodeRun
 from .spans import Run, RunKind
 
 
@@ -20,13 +21,7 @@ class Loops:
                 self._costs_usd[run] = self._costs_usd.get(run, 0.0) + cost_usd
             run = run.parent
 
-    def count_run(self, node: Run) -> tuple[int, float | None]:
-        """
-        Count the run of a node that ended.
-
-        Returns:
-            Which of its runs this was, from 1, and what the model calls in it cost, or None where
-            there were none.
-        """
+    def count_run(self, node: Run) -> NodeRun:
+        """Count the run of a node that ended, and return which it was and what it cost."""
         count = self._runs[node.nodes] = self._runs.get(node.nodes, 0) + 1
-        return count, self._costs_usd.pop(node, None)
+        return NodeRun(count, self._costs_usd.pop(node, None))

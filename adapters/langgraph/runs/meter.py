@@ -18,6 +18,7 @@ from ....memory.guard.labels import FAILED_SCOPE, Labels, with_names
 from ....memory.guard.steps.report import no_parent
 from ....memory.run_observers import ObservedRun
 from ....telemetry.event.event import Event, Journalled, OperationClass, Status
+from ....telemetry.event.node_run import NodeRun
 from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.subject import Subject
 from ....telemetry.event.usage import Usage
@@ -157,7 +158,7 @@ class Meter:
             if made is not None:
                 self.totals.add(made)
                 self._loops.add_cost(run, made.cost_usd or 0.0)
-            again = self._loops.count_run(run) if run.kind is RunKind.NODE else (None, None)
+            again = self._loops.count_run(run) if run.kind is RunKind.NODE else None
         accounting = self._accounting
         if accounting is None:
             accounting = self._seen()
@@ -210,7 +211,7 @@ class Meter:
         self,
         run: Run,
         usage: Usage | None,
-        again: tuple[int | None, float | None],
+        again: NodeRun | None,
         accounting: ModelAccounting,
     ) -> Event:
         drain, ended = accounting.drain, run.ended
@@ -221,7 +222,7 @@ class Meter:
         name = entry.name
         if name is None:
             name = entry.name = accounting.labels.namer(entry.scope)
-        iteration, inner_cost_usd = again
+        said = again or run.tool
         # By position: names cost fifteen times as much.
         return Event(
             drain.writer_id,
@@ -258,11 +259,8 @@ class Meter:
             None if accounting.host_run is no_parent else _place(run, name),
             run.kind is not RunKind.MODEL and run.parent is not None,
             None,  # content
-            (),  # parts
+            () if said is None else (said,),
             None if usage is None else with_names(usage, name),
-            iteration,
-            inner_cost_usd,
-            tool_call=run.tool_call,
         )
 
     def _with_content(self, event: Event, run: Run, accounting: ModelAccounting) -> Event:

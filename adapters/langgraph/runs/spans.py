@@ -23,6 +23,7 @@ from ....memory.budgets.under_way import Reservation
 from ....memory.context import EMPTY_SCOPE, Scope
 from ....telemetry.event.event import Status
 from ....telemetry.event.parent_run import ParentRun
+from ....telemetry.event.tool_run import ToolRun
 from ....telemetry.event.trace import CURRENT, TraceRef, Tracing
 from ....telemetry.event.usage import Usage
 from .model_calls import StreamedUsage, is_from_cache, message_of, usage_of
@@ -141,7 +142,7 @@ class Run:
             text, and the tool calls that it asks for, without their ids.
         content: A bounded copy of what went in, raw, and of what came out, where a sink shows it.
             Of a chain what went in is itself, until it is known to be a graph's.
-        tool_call: Of a tool: the id of the call, the characters that went in, and that came out.
+        tool: Of a tool: which call it is, and how much went through it.
         contexts: The scopes of the contexts that its code has entered and not left.
     """
 
@@ -163,7 +164,7 @@ class Run:
     reads_unseen: bool = False
     text: str | tuple[str, str] | None = None
     content: tuple[Any, Any] = NO_CONTENT
-    tool_call: tuple[str | None, int | None, int | None] = (None, None, None)
+    tool: ToolRun | None = None
     tracer_maps: TracerMaps = NO_TRACER
     traced: ParentRun | None = None
     host_run: ParentRun | None = None

@@ -244,8 +244,6 @@ class Report:
             content,
             self._added(call) if call.additions else (),
             None,  # usage
-            None,  # iteration
-            None,  # inner_cost_usd
             self._server,
         )
         return replace(event, apart=True) if call.nested and not call.covered else event

@@ -267,9 +267,6 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
     found = {
         semconv.WAITED_S: event.waited_s,
         semconv.SIZE_BYTES: event.size_bytes,
-        semconv.ITERATION: event.iteration,
-        semconv.INNER_COST_USD: event.inner_cost_usd,
-        semconv.TOOL_CALL_ID: event.tool_call[0],
         # A phase is part of its operation's event: no other sink knows an id of its own.
         semconv.EVENT_ID: event.event_id if event.writer_seq or event.is_notice else None,
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from ...event.event import Event, OperationClass
+from ...event.tool_run import ToolRun
 from ...event.usage import Usage
 from ...text import json_text
 from . import semconv
@@ -80,15 +81,16 @@ def what_went_through(event: Event, *, content: bool) -> dict[str, Any]:
 
 def _how_much(event: Event) -> tuple[str | None, str | None]:
     """Return how much went in and came out."""
-    usage, (_id, into, out_of) = event.usage, event.tool_call
+    usage = event.usage
     if usage is not None and usage.reported:
         return f"{usage.input_tokens} tokens", f"{usage.output_tokens} tokens"
-    given = None if into is None else f"{into} characters"
+    tool = event.part(ToolRun) or ToolRun()
+    given = None if tool.given_chars is None else f"{tool.given_chars} characters"
     if event.size_bytes is not None:
         given = f"{event.size_bytes} bytes"
     if event.hits is not None and not event.is_notice:
         return given, f"{event.hits} found"
-    return given, None if out_of is None else f"{out_of} characters"
+    return given, None if tool.answer_chars is None else f"{tool.answer_chars} characters"
 
 
 def _by_the_conventions(event: Event) -> dict[str, Any]:

@@ -101,8 +101,6 @@ NAMESPACE: Final = "mnemoscope.namespace"
 USAGE_REPORTED: Final = "mnemoscope.usage_reported"
 COST_USD: Final = "mnemoscope.cost_usd"
 EVENT_ID: Final = "mnemoscope.event_id"
-ITERATION: Final = "mnemoscope.iteration"
-INNER_COST_USD: Final = "mnemoscope.inner_cost_usd"
 
 PROVIDERS: Final = MappingProxyType(
     {

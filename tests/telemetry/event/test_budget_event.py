@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from mnemoscope.telemetry.event.budget_event import BudgetEvent
 from mnemoscope.telemetry.event.event import OperationClass
 from mnemoscope.telemetry.event.kinds import Level
+from mnemoscope.telemetry.event.node_run import NodeRun
 from mnemoscope.telemetry.langsmith.runs import runs_of
 from mnemoscope.telemetry.logs.sink import LogSink, is_ordinary, sentence
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
@@ -47,8 +48,7 @@ def node(event_factory):
         op_class=OperationClass.MODEL,
         store="langgraph.node",
         method="think",
-        iteration=3,
-        inner_cost_usd=0.25,
+        parts=(NodeRun(3, 0.25),),
     )
 
 

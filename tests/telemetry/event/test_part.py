@@ -8,11 +8,13 @@ import pytest
 from mnemoscope.audit.record.sealing import draft
 from mnemoscope.memory.api import EventPart, MemoryLabel
 from mnemoscope.memory.privacy.engine.content import content_again
+from mnemoscope.telemetry.event.node_run import NodeRun
 from mnemoscope.telemetry.event.part import UnknownPart
 from mnemoscope.telemetry.event.phase import OperationPhase, OperationPhases
 from mnemoscope.telemetry.event.sink_pseudonyms import SinkPseudonyms
 from mnemoscope.telemetry.event.spared import Spared
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from mnemoscope.telemetry.event.tool_run import ToolRun
 from mnemoscope.telemetry.logs.sink import fields
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 from mnemoscope.telemetry.queue.codec import FIELDS, EventDecoder, encode
@@ -119,6 +121,8 @@ def test_a_part_of_a_later_release_is_carried_on(event_factory):
 @pytest.mark.parametrize(
     ("name", "value", "part"),
     [
+        ("iteration", 3, NodeRun(3)),
+        ("tool_call", ["t-1", 5, None], ToolRun("t-1", 5)),
         ("mode", "conserve", Spared("conserve")),
         ("label", ["person", 4, ["t"]], MemoryLabel("person", 4, ("t",))),
         (

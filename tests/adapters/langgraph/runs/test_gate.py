@@ -24,6 +24,7 @@ from mnemoscope.memory.context import Scope
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.budget_event import BudgetEvent
 from mnemoscope.telemetry.event.event import Status
+from mnemoscope.telemetry.event.node_run import NodeRun
 from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.pricing.prices import Price, Prices
 from tests.kit.patience import GIVE_UP_S
@@ -308,10 +309,10 @@ def test_a_loop_shows_how_often_and_at_what_cost(run, events):
     run(builder.compile(), Budgets())
     nodes = [each for each in events() if each.operation == "execute_node"]
 
-    assert [(each.method, each.iteration, each.inner_cost_usd) for each in nodes] == [
-        ("think", 1, 2 * COST),
-        ("think", 2, 2 * COST),
-        ("think", 3, 2 * COST),
+    assert [(each.method, each.part(NodeRun)) for each in nodes] == [
+        ("think", NodeRun(1, 2 * COST)),
+        ("think", NodeRun(2, 2 * COST)),
+        ("think", NodeRun(3, 2 * COST)),
     ]
 
 

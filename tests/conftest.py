@@ -112,6 +112,8 @@ def event_factory(subject_keys: SubjectKeys) -> Callable[..., Event]:
             "subject": subject,
             "tenant": tenant,
         }
+        if (usage := overrides.pop("usage", None)) is not None:
+            overrides["parts"] = (usage, *overrides.get("parts", ()))
         return Event(**(fields | overrides))
 
     return an_event

@@ -181,7 +181,7 @@ class ModelCallRecorder:
             trace=accounting.tracing.child(call.trace),
             # What mem0's caller waits for is the operation around it.
             nested=True,
-            usage=with_names(usage, labels.namer(call.scope)),
+            parts=(with_names(usage, labels.namer(call.scope)),),
             subject=labels.subject(call.scope),
             tenant=scope.tenant,
             agent=scope.agent,

@@ -103,8 +103,8 @@ def contract_events() -> tuple[Event, ...]:
         _event(status=Status.DEGRADED, neutral=True, nested=True),
         _event(op_class=OperationClass.REMEMBER, operation="upsert_memory", journal=_REPLAYED),
         _event(content=to_content({"query": _CONTENT, "limit": 3}), size_bytes=64),
-        _model_event(operation="chat", usage=Usage(model="m", node="n", cost_usd=0.01)),
-        _model_event(operation="chat", usage=Usage(model="m", reported=False)),
+        _model_event(operation="chat", parts=(Usage(model="m", node="n", cost_usd=0.01),)),
+        _model_event(operation="chat", parts=(Usage(model="m", reported=False),)),
         _model_event(operation="execute_node", parts=(NodeRun(1, 0.5),)),
         _model_event(operation="budget", parts=(_BUDGET,)),
         _event(

@@ -117,7 +117,6 @@ class Event(msgspec.Struct, frozen=True):
         parent_run: Its place in LangSmith's tree of runs.
         nested: True inside another operation of ours, which already counted the wait.
         parts: What features say about it, each part in a struct of its own.
-        usage: Tokens and cost, for model calls.
         answer: What a recall found or a run returned, redacted, where a sink is opted in to
             content. Not sealed.
         server: Host and port that the client asks, where that is a server. Only in traces.
@@ -161,7 +160,6 @@ class Event(msgspec.Struct, frozen=True):
     nested: bool = False
     content: Redacted | None = None
     parts: tuple[EventPart, ...] = ()
-    usage: Usage | None = None
     server: tuple[str, int] | None = None
     answer: Redacted | None = None
     given: Redacted | None = None
@@ -173,6 +171,11 @@ class Event(msgspec.Struct, frozen=True):
             if isinstance(each, kind):
                 return each
         return None
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens and cost of a model call; None for all other events."""
+        return self.part(Usage)
 
     @property
     def event_id(self) -> str:

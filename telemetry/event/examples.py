@@ -30,11 +30,15 @@ EXAMPLES: Final = (
         TraceRef(1, 2),
         writer_seq=1,
         status=Status.OK,
-        usage=Usage(
-            model="m",
-            namespace=("a", "b"),
-            time_to_first_token_s=0.1,
-            details=CallDetails(response_id="r-1", finish_reasons=("stop",), server=("host", 1)),
+        parts=(
+            Usage(
+                model="m",
+                namespace=("a", "b"),
+                time_to_first_token_s=0.1,
+                details=CallDetails(
+                    response_id="r-1", finish_reasons=("stop",), server=("host", 1)
+                ),
+            ),
         ),
     ),
     _example(TraceRef(1, 2, 3), writer_seq=2, status=Status.TIMEOUT, parts=(NodeRun(-1),)),

@@ -11,6 +11,7 @@ from .part import CarriedPart, EventPart, UnknownPart
 from .phase import OperationPhases
 from .spared import Spared
 from .tool_run import ToolRun
+from .usage import Usage
 from .verdict_event import VerdictEvent
 
 OWN: Final[tuple[type[EventPart], ...]] = (
@@ -20,6 +21,7 @@ OWN: Final[tuple[type[EventPart], ...]] = (
     OperationPhases,
     Spared,
     ToolRun,
+    Usage,
     VerdictEvent,
 )
 """The kinds of parts of this package."""

@@ -18,7 +18,6 @@ import msgspec
 
 from .event import Event
 from .subject import SubjectKeys
-from .usage import Usage
 
 DIGEST = r"(?:[0-9a-f]{16}|[2-9][a-z2-7]{9})"
 """The keyed part of a pseudonym: 64 bits in hexadecimal digits, or a person's 48 in base32."""
@@ -53,8 +52,6 @@ class SinkPseudonyms:
         changed = self._names(names) if "<" in "".join(filter(None, names)) else {}
         if event.memory_ids and "<" in "".join(event.memory_ids):
             changed["memory_ids"] = tuple(map(self.text, event.memory_ids))
-        if event.usage is not None and _is_named(event.usage):
-            changed["usage"] = self._usage(event.usage)
         if event.parts:
             parts = tuple([each.renamed(self.value) for each in event.parts])
             if parts != event.parts:
@@ -87,15 +84,6 @@ class SinkPseudonyms:
             if text and "<" in text
         }
 
-    def _usage(self, usage: Usage) -> Usage:
-        return msgspec.structs.replace(
-            usage,
-            model=self.text(usage.model),
-            provider=usage.provider and self.text(usage.provider),
-            node=usage.node and self.text(usage.node),
-            namespace=tuple(map(self.text, usage.namespace)),
-        )
-
     def _text(self, text: str) -> str:
         return PSEUDONYM.sub(self._own, text) if "<" in text else text
 
@@ -104,9 +92,3 @@ class SinkPseudonyms:
         digest = hmac.digest(key, found[0].encode("utf-8", "surrogatepass"), "sha256")
         entity = found[0].rpartition("_")[0]
         return f"{entity}_{digest[:_HASH_BYTES].hex()}>"
-
-
-def _is_named(usage: Usage) -> bool:
-    """Return whether a name in *usage* may hold a pseudonym."""
-    names = (usage.model, usage.provider, usage.node, *usage.namespace)
-    return any(each and "<" in each for each in names)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
+
+from .part import EventPart
 
 TOKENS: Final = (
     "input_tokens",
@@ -58,7 +60,7 @@ class CallDetails(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     audio_output_tokens: int | None = None
 
 
-class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Usage(EventPart, tag="usage", frozen=True, kw_only=True, gc=False):
     """
     The consumption of one model call, in the terms of the OTel GenAI conventions.
 
@@ -93,6 +95,26 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reported: bool = True
     requested_model: str | None = None
     details: CallDetails | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of log records. Spans and LangSmith's runs have conventions."""
+        return {
+            "model": self.model,
+            "provider": self.provider,
+            "node": self.node,
+            "namespace": "/".join(self.namespace) or None,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cached_tokens": self.cached_tokens,
+            "cache_write_tokens": self.cache_write_tokens,
+            "reasoning_tokens": self.reasoning_tokens,
+            "time_to_first_token_s": self.time_to_first_token_s,
+            "cost_usd": self.cost_usd,
+        }
+
+    def attributes(self) -> dict[str, Any]:
+        """Return none: `telemetry.otlp.conventions` has them."""
+        return {}
 
     def with_tokens_of(self, before: Usage) -> Usage:
         """Return this usage with the tokens of *before* added: a call that is asked in parts."""

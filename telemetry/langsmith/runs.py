@@ -174,10 +174,8 @@ def _metadata(event: Event) -> dict[str, Any]:
         found["thread_id"] = event.run
     if event.redactions:
         found["redactions"] = dict(event.redactions)
-    if event.usage is not None:
-        found |= _model(event.usage)
     for part in event.parts:
-        found = _present(part.fields()) | found
+        found = (_model(part) if isinstance(part, Usage) else _present(part.fields())) | found
     return found
 
 

@@ -22,7 +22,6 @@ from typing import Any, Final, Literal
 
 from ..delivery.sink import SinkOutput, UnavailableError
 from ..event.event import AUDIT_CHECKPOINT, Event, Journalled
-from ..event.usage import Usage
 from ..text import clean_text, json_text, one_line, utc_text
 from . import records
 from .file import LogFile
@@ -247,8 +246,6 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
     known["trace_id"], known["span_id"] = trace.trace_hex, trace.span_hex
     if event.redactions:
         known["redactions"] = dict(event.redactions)
-    if event.usage is not None:
-        known |= _usage_fields(event.usage)
     for part in event.parts:
         known = {**{name: of for name, of in part.fields().items() if of is not None}, **known}
     if event.operation == AUDIT_CHECKPOINT:
@@ -257,20 +254,3 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
     if content and event.content is not None and (value := event.content.value) is not None:
         known["content"] = value
     return known
-
-
-def _usage_fields(usage: Usage) -> dict[str, Any]:
-    found = {
-        "model": usage.model,
-        "provider": usage.provider,
-        "node": usage.node,
-        "namespace": "/".join(usage.namespace) or None,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "time_to_first_token_s": usage.time_to_first_token_s,
-        "cost_usd": usage.cost_usd,
-    }
-    return {name: value for name, value in found.items() if value is not None}

@@ -27,6 +27,7 @@ from ..event.spared import Spared
 from ..event.subject import SubjectKeys
 from ..event.tool_run import ToolRun
 from ..event.trace_ref import TraceRef
+from ..event.usage import Usage
 from ..event.verdict_event import VerdictEvent
 from ..text import clean_text, code_class, json_text
 
@@ -199,6 +200,7 @@ _FIELDS_BEFORE: Final[dict[type[EventPart], str | None]] = {
     OperationPhases: None,
     Spared: None,
     ToolRun: "tool_call",
+    Usage: "usage",
     VerdictEvent: "verdict",
 }
 """The fields that parts were in releases without parts. None: as many as the part has."""

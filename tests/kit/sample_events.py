@@ -125,6 +125,8 @@ _messages = st.lists(
     max_size=3,
 )
 
+_parts = usages | node_runs | tool_runs | crossings | labels | st.builds(Spared, text)
+
 events = st.builds(
     Event,
     writer_id=st.just("00000000000000aa"),
@@ -162,11 +164,8 @@ events = st.builds(
     feature=_maybe,
     run=_maybe,
     nested=st.booleans(),
-    usage=st.none() | usages,
     content=st.none() | st.builds(Redacted, _json),
     answer=st.none() | st.builds(Redacted, _json | _messages),
-    parts=st.lists(
-        node_runs | tool_runs | crossings | labels | st.builds(Spared, text), max_size=2
-    ).map(tuple),
+    parts=st.lists(_parts, max_size=2).map(tuple),
     given=st.none() | st.builds(Redacted, _json | _messages),
 )

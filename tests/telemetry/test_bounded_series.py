@@ -66,7 +66,7 @@ def events(event_factory) -> list[Event]:
     chosen = random.Random(11)  # noqa: S311 - the same events in every run
     made = MADE
     made.append(event_factory(store=FIRST, operation="search_memory", error="ValueError"))
-    usage = event_factory().usage or Usage(model="m")
+    usage = Usage(model="m")
     verdict = VerdictEvent(
         rule="r",
         kind="k",
@@ -84,13 +84,14 @@ def events(event_factory) -> list[Event]:
         given = hostile(chosen, Event, values)
         parts = (NodeRun(2, 0.1),)
         if chosen.random() < 0.5:
-            given["usage"] = msgspec.structs.replace(
+            used = msgspec.structs.replace(
                 usage,
                 **hostile(chosen, Usage, values),
                 input_tokens=1,
                 cost_usd=0.1,
                 time_to_first_token_s=0.1,
             )
+            parts += (used,)
         if chosen.random() < 0.2:
             said = msgspec.structs.replace(verdict, **hostile(chosen, VerdictEvent, values))
             parts += (said,)

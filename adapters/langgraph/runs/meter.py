@@ -222,7 +222,7 @@ class Meter:
         name = entry.name
         if name is None:
             name = entry.name = accounting.labels.namer(entry.scope)
-        said = again or run.tool
+        said = again or run.tool if usage is None else with_names(usage, name)
         # By position: names cost fifteen times as much.
         return Event(
             drain.writer_id,
@@ -260,7 +260,6 @@ class Meter:
             run.kind is not RunKind.MODEL and run.parent is not None,
             None,  # content
             () if said is None else (said,),
-            None if usage is None else with_names(usage, name),
         )
 
     def _with_content(self, event: Event, run: Run, accounting: ModelAccounting) -> Event:

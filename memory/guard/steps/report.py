@@ -243,7 +243,6 @@ class Report:
             call.nested,
             content,
             self._added(call) if call.additions else (),
-            None,  # usage
             self._server,
         )
         return replace(event, apart=True) if call.nested and not call.covered else event

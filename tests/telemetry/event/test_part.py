@@ -15,6 +15,7 @@ from mnemoscope.telemetry.event.sink_pseudonyms import SinkPseudonyms
 from mnemoscope.telemetry.event.spared import Spared
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.event.tool_run import ToolRun
+from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.logs.sink import fields
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 from mnemoscope.telemetry.queue.codec import FIELDS, EventDecoder, encode
@@ -122,6 +123,7 @@ def test_a_part_of_a_later_release_is_carried_on(event_factory):
     ("name", "value", "part"),
     [
         ("iteration", 3, NodeRun(3)),
+        ("usage", {"model": "m", "input_tokens": 5}, Usage(model="m", input_tokens=5)),
         ("tool_call", ["t-1", 5, None], ToolRun("t-1", 5)),
         ("mode", "conserve", Spared("conserve")),
         ("label", ["person", 4, ["t"]], MemoryLabel("person", 4, ("t",))),

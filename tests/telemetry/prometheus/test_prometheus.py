@@ -174,7 +174,7 @@ NODES = FEW.map(
         operation=NODE_OPERATION,
         op_class=OperationClass.MODEL,
         journal=Journalled.NO,
-        usage=None,
+        parts=tuple(each for each in event.parts if not isinstance(each, Usage)),
     )
 )
 

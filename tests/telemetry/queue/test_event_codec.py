@@ -38,7 +38,7 @@ def shown(event):
     known = msgspec.structs.asdict(event)
     subject = known.pop("subject")
     contents = [known.pop(each) for each in ("content", "answer", "given")]
-    parts = {name: known.pop(name) for name in ("trace", "usage", "parent_run")}
+    parts = {name: known.pop(name) for name in ("trace", "parent_run")}
     told = {name: each and msgspec.to_builtins(each) for name, each in parts.items()}
     told["tags"] = (told["parent_run"] or {}).pop("tags", None) and event.parent_run.tags
     return clean(

@@ -8,7 +8,7 @@ position completes; `sealed` writes it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
@@ -17,6 +17,7 @@ import msgspec
 import orjson
 
 from ...telemetry.event.event import Event
+from ...telemetry.event.part import EventPart
 from ...telemetry.event.parts import OWN
 from ...telemetry.event.usage import Usage
 from ...telemetry.text import clean_text, json_text
@@ -127,7 +128,7 @@ _FIELDS = (
 
 def of_event(event: Event, n_memories: int) -> Header:
     """Return the header of an operation."""
-    trace, usage, occurred_us = event.trace, event.usage, event.started_ns // 1_000
+    trace, occurred_us = event.trace, event.started_ns // 1_000
     duration_us = micros(event.duration_s)
     common, columns, feature = _template(_common_of(event))
     fields = common | {
@@ -148,16 +149,22 @@ def of_event(event: Event, n_memories: int) -> Header:
         fields["size_bytes"] = _whole(event.size_bytes)
     if event.top_score is not None:
         fields["top_score"] = _exact(event.top_score)
-    if usage is not None:
-        fields["usage"] = of_usage(usage)
-    others: dict[str, Any] = {}
-    for part in event.parts:
-        if (said := part.sealed()) is not None:
-            within = fields if part.__class__ in OWN else others
-            within |= _clean({part.name: _sealable(said)})
-    if others:
-        fields["parts"] = others
+    if event.parts:
+        fields |= _parts(event.parts)
     return Header(OPERATION, fields, occurred_us, Columns(*columns, duration_us, feature))
+
+
+def _parts(parts: Iterable[EventPart]) -> dict[str, Any]:
+    """Return what *parts* seal, those of other packages apart from the header's own fields."""
+    found: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    for part in parts:
+        if isinstance(part, Usage):
+            found["usage"] = of_usage(part)
+        elif (said := part.sealed()) is not None:
+            within = found if part.__class__ in OWN else others
+            within |= _clean({part.name: _sealable(said)})
+    return found | {"parts": others} if others else found
 
 
 def _sealable(said: Any) -> Any:

@@ -84,8 +84,8 @@ def draft(event: Event) -> UnplacedEvent:
         run=event.run,
         place=f"{event.store}\n{event.collection or ''}",
         memories=memories,
-        labels=_labels(event.part(MemoryLabel)),
-        usage=event.usage,
+        labels=_labels(event.part(MemoryLabel)) if event.parts else (),
+        usage=event.usage if event.parts else None,
     )
 
 
@@ -127,8 +127,7 @@ def detail_text(event: Event, memories: tuple[tuple[str, float | None], ...]) ->
     """Return what of *event* may be erased, as JSON with its keys in order."""
     content = event.content
     whose = event.run or event.collection or event.tenant
-    label = event.part(MemoryLabel)
-    parts = {each.name: said for each in event.parts if (said := each.detail()) is not None}
+    label, parts = _said(event) if event.parts else (None, None)
     nothing = not (memories or content or whose or label or parts)
     if nothing and event.subject is None:
         return None
@@ -165,6 +164,12 @@ def owned(detail: bytes, uid: str, expires_us: int) -> bytes:
 def bound(origin: str, seq: int, uid: str) -> bytes:
     """Return the associated data of a detail's ciphertext: its place and its owner."""
     return f"{origin}\n{seq}\n{uid}".encode()
+
+
+def _said(event: Event) -> tuple[MemoryLabel | None, dict[str, Any]]:
+    """Return the label of what *event* wrote, and what its parts say that may be erased."""
+    parts = {each.name: said for each in event.parts if (said := each.detail()) is not None}
+    return event.part(MemoryLabel), parts
 
 
 def _labels(label: MemoryLabel | None) -> tuple[tuple[str, float], ...]:

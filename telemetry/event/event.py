@@ -194,6 +194,9 @@ class Event(msgspec.Struct, frozen=True):
     @property
     def is_notice(self) -> bool:
         """True for what mnemoscope says itself: of budgets, rules and audit checkpoints."""
+        # Asked several times of every event, by most sinks, and most have no parts.
+        if not self.parts:
+            return self.operation == AUDIT_CHECKPOINT
         return self.notice is not None or self.operation == AUDIT_CHECKPOINT
 
     @property

@@ -50,7 +50,7 @@ class SinkPseudonyms:
         names = _names_of(event)
         # All at once: this is done for each event and sink, and there is hardly ever one.
         changed = self._names(names) if "<" in "".join(filter(None, names)) else {}
-        if event.memory_ids and "<" in "".join(event.memory_ids):
+        if "<" in "".join(event.memory_ids):
             changed["memory_ids"] = tuple(map(self.text, event.memory_ids))
         if event.parts:
             parts = tuple([each.renamed(self.value) for each in event.parts])

@@ -157,12 +157,17 @@ def _count(metrics: Metrics, event: Event, own_s: float, exemplar: Exemplar | No
         metrics.redactions.series(entity).inc(replaced)
     if event.op_class is OperationClass.RECALL and event.status.is_normal:
         _count_recall(metrics, event)
+    if event.parts:
+        _count_parts(metrics, event)
+
+
+def _count_parts(metrics: Metrics, event: Event) -> None:
     for part in event.parts:
+        if isinstance(part, Usage):
+            _count_usage(metrics, part, event.feature)
         for name, amount in part.measurements().items():
             if amount > 0:
                 metrics.parts.series(part.name, name).inc(amount)
-    if event.usage is not None:
-        _count_usage(metrics, event.usage, event.feature)
 
 
 def _count_verdict(metrics: Metrics, verdict: VerdictEvent) -> None:

@@ -108,7 +108,10 @@ def encode(event: Event) -> bytes:
     values[_TRACE] = (
         # 128 bits: MessagePack has no such number.
         trace.trace_id.to_bytes(16, "big"),
-        *(trace.span_id, trace.parent_span_id, trace.sampled, trace.parent_is_remote),
+        trace.span_id,
+        trace.parent_span_id,
+        trace.sampled,
+        trace.parent_is_remote,
     )
     if event.subject is not None:
         values[_SUBJECT] = event.subject.enclosed()

@@ -181,7 +181,8 @@ _fields_of = attrgetter(*_FIELDS)
 # encoded once.
 def template_key(event: Event) -> TemplateKey:
     """Return what the template of the span of *event* depends on."""
-    usage, replaced = event.usage, event.redactions
+    # Most events have no parts, and need not be asked for one.
+    usage, replaced = event.usage if event.parts else None, event.redactions
     return (
         _fields_of(event),
         event.is_notice,
@@ -270,15 +271,15 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
         # A phase is part of its operation's event: no other sink knows an id of its own.
         semconv.EVENT_ID: event.event_id if event.writer_seq or event.is_notice else None,
     }
-    if event.usage is not None:
-        found |= _consumed(event.usage) | openinference.consumed(event.usage)
-        if (details := event.usage.details) is not None:
-            # Where the event names a server, that is in its template already.
-            found |= _details(details, None if event.server else details.server)
-    elif not event.is_frame:
-        found |= _memory(event) | openinference.documents(event)
     for part in event.parts:
         found |= part.attributes()
+        if isinstance(part, Usage):
+            found |= _consumed(part) | openinference.consumed(part)
+            if part.details is not None:
+                # Where the event names a server, that is in its template already.
+                found |= _details(part.details, None if event.server else part.details.server)
+    if event.op_class is not OperationClass.MODEL:
+        found |= _memory(event) | openinference.documents(event)
     if event.db_system is not None:
         found[semconv.DB_COLLECTION_NAME] = event.collection
     return found | openinference.what_went_through(event, content=content)

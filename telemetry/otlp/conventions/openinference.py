@@ -81,16 +81,21 @@ def what_went_through(event: Event, *, content: bool) -> dict[str, Any]:
 
 def _how_much(event: Event) -> tuple[str | None, str | None]:
     """Return how much went in and came out."""
-    usage = event.usage
-    if usage is not None and usage.reported:
-        return f"{usage.input_tokens} tokens", f"{usage.output_tokens} tokens"
-    tool = event.part(ToolRun) or ToolRun()
-    given = None if tool.given_chars is None else f"{tool.given_chars} characters"
+    given = answer = None
+    for part in event.parts:
+        if isinstance(part, Usage) and part.reported:
+            return f"{part.input_tokens} tokens", f"{part.output_tokens} tokens"
+        if isinstance(part, ToolRun):
+            given, answer = _characters(part.given_chars), _characters(part.answer_chars)
     if event.size_bytes is not None:
         given = f"{event.size_bytes} bytes"
     if event.hits is not None and not event.is_notice:
         return given, f"{event.hits} found"
-    return given, None if tool.answer_chars is None else f"{tool.answer_chars} characters"
+    return given, answer
+
+
+def _characters(number: int | None) -> str | None:
+    return None if number is None else f"{number} characters"
 
 
 def _by_the_conventions(event: Event) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .budgets.budget import Budget
 from .context import Scope, context, feature
 from .default_scope import configure, observe
 from .errors import (
@@ -41,6 +40,7 @@ from .scope import Mnemoscope, open_audit, quiet_clients
 
 if TYPE_CHECKING:
     from ..telemetry.event.verdict_event import Outcome, Point
+    from .budgets.budget import Budget
     from .budgets.budgets import BudgetStatus
     from .handoff.handoff import Handoff
     from .rules.approval import Approval, Draft, Score
@@ -115,6 +115,7 @@ __all__ = [
 
 _MODULES = {
     **dict.fromkeys(("Approval", "Draft", "Score"), ".rules.approval"),
+    "Budget": ".budgets.budget",
     "BudgetStatus": ".budgets.budgets",
     "Handoff": ".handoff.handoff",
     **dict.fromkeys(("Action", "Facts", "Fails", "Rule", "Verdict"), ".rules.rule"),

@@ -70,11 +70,6 @@ if TYPE_CHECKING:
     from .run_observers import RunObserver
 
 
-NO_LABELS = (
-    "there is no audit trail to keep the origin of memories in: what was written before this "
-    "process began, or by another, is of unknown origin; add audit to MNEMOSCOPE_SINKS"
-)
-
 REDACTIONS = 4
 """
 Redactions of long content at once. Each has the interpreter's lock most of the time: with more, an
@@ -349,7 +344,7 @@ def _rulebook(
         from ..audit.decisions import AuditedDecisions  # noqa: PLC0415 - as the sinks
 
         decisions = AuditedDecisions(trail.log)
-    rulebook = Rulebook(
+    return Rulebook(
         rules,
         hashes=KeyedHashes(keys.key("rules")),
         tell=verdicts.emit,
@@ -358,9 +353,6 @@ def _rulebook(
         trail=trail,
         decisions=decisions,
     )
-    if trail is None and rulebook.labels is not None:
-        logger.warning(NO_LABELS)
-    return rulebook
 
 
 def _rule_observer(rulebook: Rulebook) -> RunObserver:

@@ -90,6 +90,11 @@ class RunObserver(Protocol):
         """Whether `streams` is called. Read as a graph or a store is wrapped."""
         return False
 
+    @property
+    def wants_reads(self) -> bool:
+        """Whether `reads` is called even where a store is wrapped and no graph is watched."""
+        return False
+
     def watch(self, graph_around: Callable[[], GraphRun | None], /) -> None:
         """Take a function that returns the watched graph run that the calling code is part of."""
 

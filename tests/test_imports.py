@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 import tomllib
@@ -296,6 +297,51 @@ def test_importing_a_package_costs_nothing(module, heavy):
     )
 
     assert done.stdout.strip() == "[] 1"
+
+
+OPTIONAL = ("budgets", "handoff", "journal", "relay", "reveal", "rules", "vault")
+"""Rooms that a scope need not have, by the last part of their name."""
+
+ALWAYS = {
+    *(f"memory.budgets.{each}" for each in ("accounting", "budget", "budgets", "under_way")),
+    *(f"memory.journal.{each}" for each in ("codec", "late_writes", "touches", "writes")),
+}
+"""
+Modules of these rooms that each scope has all the same: model calls are counted without a budget,
+and a deletion waits for writes that outlived their callers without a journal.
+"""
+
+
+def test_what_is_not_configured_is_not_imported():
+    """A room that a scope does not use costs its start nothing."""
+    script = dedent(
+        """
+        import json, sys
+
+        def loaded():
+            return [each.removeprefix("mnemoscope.") for each in sys.modules if "." in each]
+
+        import mnemoscope.memory
+        first = loaded()
+        mnemoscope.memory.configure(sinks="", pii_model="none", audit_pseudonym_key="00" * 32)
+        print(json.dumps([first, loaded()]))
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP_S,
+        check=True,
+    )
+
+    def optional(names: list[str]) -> set[str]:
+        ours = (each for each in names if each.startswith(("memory.", "telemetry.")))
+        return {each for each in ours if {*OPTIONAL} & {*each.split(".")[1:-1]}}
+
+    first, configured = map(optional, json.loads(done.stdout))
+    assert first == set()
+    assert configured == ALWAYS
 
 
 def test_a_scope_is_built_without_what_the_first_text_needs():

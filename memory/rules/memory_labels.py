@@ -10,6 +10,7 @@ recalled it gains nothing by that, since it has read what it writes.
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,8 +30,16 @@ from ..run_observers import GraphRun
 from .rule import Action, Fact, Rule
 from .run_facts import MOST_TRUST, KeyedHashes, RunFacts, RunsUnderWay
 
+_NO_TRAIL: Final = (
+    "there is no audit trail to keep the origin of memories in: what was written before this "
+    "process began, or by another, is of unknown origin; add audit to MNEMOSCOPE_SINKS"
+)
+
 MOST_LABELS: Final = 65_536
 """MemoryLabels that a process keeps: those of other memories are looked up in the audit trail."""
+
+
+logger = logging.getLogger("mnemoscope")
 
 
 class Trust(IntEnum):
@@ -174,6 +183,8 @@ class MemoryLabels:
         self._clock = clock
         self._known: OrderedDict[str, _Known] = OrderedDict()
         rule.labels_in(self)
+        if trail is None:
+            logger.warning(_NO_TRAIL)
 
     # -- what runs have read -----------------------------------------------------------------------
 

@@ -28,6 +28,11 @@ class RuleObserver(RunObserver):
         """Whether a rule keeps books of runs."""
         return bool(self._book.keepers)
 
+    @property
+    def wants_reads(self) -> bool:
+        """Whether memories are labelled by what their run has read."""
+        return self._book.labels is not None
+
     def watch(self, graph_around: Callable[[], GraphRun | None], /) -> None:
         """Find the facts of a run by the graph around the code."""
         self._book.enclose_by(graph_around)

@@ -226,8 +226,8 @@ def bind(
         services.digest_key(STORE), services.redactor.redactor, customer_at, public=public
     )
     thread_bound = is_thread_bound(client)
-    if (rulebook := services.accounting.rulebook) is not None and rulebook.labels is not None:
-        from ..runs.gate import guard_runs  # noqa: PLC0415 - only where a rule asks what is read
+    if any(each.wants_reads for each in services.accounting.observers):
+        from ..runs.gate import guard_runs  # noqa: PLC0415 - only where it matters what is read
 
         guard_runs(services.accounting)
     mark = KeyMark(STORE, client, services.key_use, services.faults)

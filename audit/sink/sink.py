@@ -367,7 +367,7 @@ class AuditSink:
     def beat(self) -> None:
         """Replay the spool, declare losses, sign and prune, as far as they are due."""
         self._presence.note_counter()
-        # Before the guard: the roll is in memory, and is to be right while the database hangs.
+        # Outside of the guard, which a database that hangs may hold: the roll needs none.
         self._presence.note_quiet()
         self._sync_overflow()
         with self._guard:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from operator import is_
 from typing import Any, Final, TypeAlias, TypeGuard, cast
@@ -71,6 +71,7 @@ class Addresses:
     ) -> None:
         self.customer_at = customer_at
         self.public = public
+        self._holds_nobodys = partial(are_public, public)
         self._key = key
         self._redactor = redactor
         self._judged = lru_cache(maxsize=_REMEMBERED)(self._judge)
@@ -198,13 +199,6 @@ class Addresses:
         except IndexError:
             return None
 
-    def _holds_nobodys(self, labels: Labels) -> bool:
-        public = self.public
-        if isinstance(public, bool):
-            return public
-        first = labels[0] if labels else None
-        return isinstance(first, str) and first in public
-
     def is_public(self, arguments: Arguments) -> bool:
         """Tell whether all that a call reads and writes is nobody's."""
         paths = _paths(arguments)
@@ -282,6 +276,14 @@ def path_of(labels: tuple[Any, ...]) -> str:
 def label_of(part: str) -> str:
     """Return the label that is a *part* of such a text."""
     return part.replace("%2F", "/").replace("%25", "%")
+
+
+def are_public(public: KnownPublic, labels: Labels) -> bool:
+    """Tell whether what a namespace of these *labels* holds is nobody's."""
+    if isinstance(public, bool):
+        return public
+    first = labels[0] if labels else None
+    return isinstance(first, str) and first in public
 
 
 def is_labels(value: Any) -> TypeGuard[Labels]:

@@ -28,7 +28,7 @@ from ....memory.subject_data.records import (
 from ...toolkit.public import KnownPublic
 from ...toolkit.sync_async import loop_of, run_in_client_loop
 from ..files import clean_files, execute, files_of
-from .addresses import label_of, path_of
+from .addresses import are_public, label_of, path_of
 
 Namespace = tuple[str, ...]
 
@@ -98,7 +98,7 @@ class StoreSubjectData:
         if self._customer_at is None:
             return []
         at, wanted = self._customer_at, subject.customer
-        listed = [each for each in await self._listed() if not self._is_public(each)]
+        listed = [each for each in await self._listed() if not are_public(self._public, each)]
         theirs = [each for each in listed if each[at : at + 1] == (wanted,)]
         if isinstance(self._client, InMemoryStore):  # it keeps labels as they were given
             return theirs
@@ -106,12 +106,6 @@ class StoreSubjectData:
         others = {_PERIOD.join(each[at:]) for each in listed} | set(subject.shorter_ids)
         _check_owner(parted, wanted, others)
         return theirs + parted
-
-    def _is_public(self, namespace: Namespace) -> bool:
-        public = self._public
-        return (
-            public if isinstance(public, bool) else namespace[:1] != () and namespace[0] in public
-        )
 
     async def _listed(self) -> list[Namespace]:
         listed: list[Namespace] = []

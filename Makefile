@@ -5,6 +5,9 @@ PY = $(VENV)/bin/python
 STAMP = $(VENV)/.installed
 UV = .venv-uv/bin/uv
 
+# Where it is set, each process compiles and rewrites all that it imports: half of what collecting takes.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Long conversations in LoCoMo's form, which are not part of this project.
 CONVERSATIONS ?= ../shared/data/locomo
 
@@ -13,6 +16,7 @@ OLDEST_PYTHON ?= $(shell for p in python3.11 "$$HOME"/.pyenv/versions/3.11*/bin/
 	command -v "$$p" && exit; done; echo $(PYTHON))
 
 LOWEST = .venv-lowest/.installed
+PACKAGES = memory telemetry adapters audit
 
 # What stands on other people's libraries; and of that one test of each module, adapter and sink.
 ON_LIBRARIES = tests/adapters tests/telemetry
@@ -49,6 +53,7 @@ demo: $(STAMP)  ## Watch an agent with real mem0, Qdrant and LangGraph memory an
 
 test: $(STAMP)  ## Run the tests, without the injected faults
 	@echo "==> tests"
+	@$(PY) -m compileall -q -j 0 $(PACKAGES)  # the workers start at once: each would do it
 	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ARGS)
 
 # Our own bounds are pinned: what a test needs besides cannot raise one unseen.

@@ -57,7 +57,7 @@ from tests.kit.deduplication import Deduplication
 from tests.kit.late_calls import Flight, Killed, Wire, flight_here
 from tests.kit.patience import GIVE_UP_S
 
-HISTORIES = int(os.environ.get("JOURNAL_HISTORIES", "100"))
+HISTORIES = int(os.environ.get("JOURNAL_HISTORIES", "50"))
 """Histories drawn in one run; `make journal-histories` has 10,000."""
 
 FIRST = int(os.environ.get("JOURNAL_HISTORIES_FIRST", "0"))

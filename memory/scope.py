@@ -448,6 +448,7 @@ class Mnemoscope:
             subject_data=parts.subject_data,
             flush=parts.flush,
             vault=self._vault,
+            spool=None if parts.audit is None else parts.audit.spool_path,
             customer=customer,
             tenant=tenant,
         )

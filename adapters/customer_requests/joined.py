@@ -10,6 +10,7 @@ from ...memory.subject_data.records import (
     CustomerData,
     DataSubject,
     Erased,
+    SealedFiles,
     StoreData,
     SubjectRecord,
 )
@@ -34,7 +35,7 @@ class JoinedData:
         # Journal, spool and files are the scope's, and none of a customer's alone.
         return self._first.settle()
 
-    def sealed(self) -> Mapping[str, Sequence[str]]:
+    def sealed(self) -> Mapping[str, SealedFiles]:
         """See `CustomerData.sealed`."""
         return self._first.sealed()
 

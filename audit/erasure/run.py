@@ -24,6 +24,7 @@ from ...memory.subject_data.records import (
     CustomerData,
     DataSubject,
     NotErasedError,
+    SealedFiles,
     StoreData,
 )
 from ...telemetry.event.spelling import Identity
@@ -285,10 +286,10 @@ class ErasureRun:
             found = self._data.sealed()
         except Exception as exc:  # noqa: BLE001 - likewise
             message = f"the journal or the audit spool could not be read: {type(exc).__name__}"
-            found = {"journal": [message]}
-        for name, lines in found.items():
-            status = PARTIAL if lines else COMPLETE
-            yield PlaceSearch(name=name, status=status, messages=tuple(lines))
+            found = {"journal": SealedFiles((message,))}
+        for name, (waiting, others) in found.items():
+            status = PARTIAL if waiting else COMPLETE
+            yield PlaceSearch(name=name, status=status, messages=(*waiting, *others))
 
     # -- the request -------------------------------------------------------------------------------
 
@@ -362,7 +363,7 @@ class ErasureRun:
     ) -> int | None:
         """Return how many details were shredded. None: they are still needed."""
         self._keep()
-        waits = unsettled or any(each.messages for each in sealed)
+        waits = unsettled or any(each.status != COMPLETE for each in sealed)
         # The details say which threads and memories are theirs, and the next run needs them.
         if waits or any(each.holds_on for each in stores):
             return None

@@ -14,7 +14,7 @@ from ...telemetry.queue.source import state_of
 from ..errors import MnemoscopeError
 from ..journal.journal import look
 from ..journal.step import JournalWrites
-from .records import DataSubject, NotErasedError, StoreData
+from .records import DataSubject, NotErasedError, SealedFiles, StoreData
 from .registry import SubjectDataRegistry
 from .runner import SubjectDataRunner
 
@@ -57,6 +57,7 @@ class ScopedCustomerData:
         subject_data: The providers of its wrapped clients.
         flush: Delivers what is queued, within so many seconds; False: not all of it.
         vault: The scope's, if it has one.
+        spool: Where events wait for its audit database. None: it has none.
         customer: Their id.
         tenant: The tenant they are a customer of.
 
@@ -72,10 +73,12 @@ class ScopedCustomerData:
         subject_data: SubjectDataRegistry,
         flush: Callable[[float], bool],
         vault: GuardedVault | None,
+        spool: Path | None,
         customer: str,
         tenant: str | None,
     ) -> None:
         self._settings = settings
+        self._spool = spool or settings.audit_spool
         self._guards = guards
         self._providers = subject_data
         self._flush = flush
@@ -108,11 +111,11 @@ class ScopedCustomerData:
         """
         return settle(self._settings, self._guards, self._runner, self._flush)
 
-    def sealed(self) -> Mapping[str, Sequence[str]]:
+    def sealed(self) -> Mapping[str, SealedFiles]:
         """Return what journal and audit spool still hold; see `CustomerData`."""
         journal = self._settings.journal
-        found = {} if journal is None else {"journal": tuple(self._unmade(journal))}
-        return found | {"audit spool": tuple(self._spooled())}
+        found = {} if journal is None else {"journal": SealedFiles((*self._unmade(journal),))}
+        return found | {"audit spool": SealedFiles((*self._spooled(),), (*self._others(),))}
 
     def _unmade(self, journal: Path) -> Iterator[str]:
         # From outside: another process of the application may have it open.
@@ -127,7 +130,7 @@ class ScopedCustomerData:
 
     def _spooled(self) -> Iterator[str]:
         """Yield what of the spool is not in the trail: a file of it goes when it is replayed."""
-        files = [path for path in self._spools() if _may_have_events(path)]
+        files = [path for path in self._spools() if self._is_own(path) and _may_have_events(path)]
         damaged = [path for path in files if QUARANTINE in path.name]
         if len(damaged) < len(files):
             yield (
@@ -140,12 +143,25 @@ class ScopedCustomerData:
                 "remove it when nobody needs it"
             )
 
+    def _others(self) -> Iterator[str]:
+        """Yield the spools beside it, of which another application's database has the events."""
+        others = [path for path in self._spools() if not self._is_own(path)]
+        names = sorted({_spool_of(path) for path in others if _may_have_events(path)})
+        if names:
+            yield (
+                f"not looked at, since events in them are another audit database's, or this one's "
+                f"under an earlier MNEMOSCOPE_AUDIT_URL: {', '.join(names)}"
+            )
+
+    def _is_own(self, path: Path) -> bool:
+        """Tell whether *path* is of this database's spool; where that is not known, any may be."""
+        spool = self._spool
+        return spool is None or f"{path}.".startswith(f"{spool}.")
+
     def _spools(self) -> list[Path]:
-        given = self._settings.audit_spool
-        if given is None:
-            # Of all processes and trails: what one that crashed left behind may be this customer's.
-            return _files(self._settings.data_folder, "audit-*.spool*")
-        return _files(given.parent, f"{escape(given.name)}*")
+        spool, folder = self._spool, self._settings.data_folder
+        own = [] if spool is None else _files(spool.parent, f"{escape(spool.name)}*")
+        return [*dict.fromkeys([*own, *_files(folder, "audit-*.spool*")])]
 
     def stores(self, subject: DataSubject) -> Sequence[StoreData]:
         """Return the data of *subject* in each store of the scope."""
@@ -166,6 +182,11 @@ class ScopedCustomerData:
         if log is None:
             return {}
         return {"logs": _files(log.parent, f"{escape(log.stem)}*{escape(log.suffix)}*")}
+
+
+def _spool_of(path: Path) -> str:
+    name, spool, _process = path.name.partition(".spool")
+    return name + spool
 
 
 def _may_have_events(path: Path) -> bool:

@@ -264,6 +264,19 @@ class StoreData(Protocol):
         ...
 
 
+class SealedFiles(NamedTuple):
+    """
+    What is known of encrypted files of ours, a line each.
+
+    Attributes:
+        waiting: What is still in them, and may be anybody's.
+        others: Files beside them that were not looked at: another application's.
+    """
+
+    waiting: Sequence[str] = ()
+    others: Sequence[str] = ()
+
+
 class CustomerData(Protocol):
     """The data of one customer in an application, but for its audit trail."""
 
@@ -271,9 +284,9 @@ class CustomerData(Protocol):
         """Complete pending writes and deliver pending events; return what failed, a line each."""
         ...
 
-    def sealed(self) -> Mapping[str, Sequence[str]]:
+    def sealed(self) -> Mapping[str, SealedFiles]:
         """
-        Return what encrypted files of ours still hold, by kind, a line each; none: nothing.
+        Return what encrypted files of ours still hold, by kind.
 
         They cannot be searched, so whatever is in them may be anybody's.
         """

@@ -28,7 +28,12 @@ from mnemoscope.audit.erasure.run import (
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.merkle import root_of
 from mnemoscope.audit.verification.whole import verify
-from mnemoscope.memory.subject_data.records import Erased, NotErasedError, SubjectRecord
+from mnemoscope.memory.subject_data.records import (
+    Erased,
+    NotErasedError,
+    SealedFiles,
+    SubjectRecord,
+)
 from mnemoscope.telemetry.event.event import OperationClass
 from tests.kit.patience import GIVE_UP_S
 
@@ -379,13 +384,23 @@ class TestWhatIsLeft:
 
     def test_what_waits_in_a_sealed_file_keeps_the_trail(self, remembered, places):
         """It cannot be searched, and may bring back what was forgotten."""
-        places.waiting = {"journal": ["3 writes wait"], "audit spool": []}
+        places.waiting = {"journal": SealedFiles(["3 writes wait"]), "audit spool": SealedFiles()}
 
         erasure = erase(remembered, places)
 
         states = {each.name: each.status for each in erasure.places}
         assert states == {"audit": "complete", "journal": "partial", "audit spool": "complete"}
         assert (erasure.complete, erasure.details) == (False, None)
+
+    def test_what_is_beside_and_anothers_is_said_and_keeps_nothing(self, remembered, places):
+        """Else an application that is down would hold up the erasures of all others."""
+        places.waiting = {"audit spool": SealedFiles(others=["not looked at: audit-1.spool"])}
+
+        erasure = erase(remembered, places)
+
+        (spool,) = (each for each in erasure.places if each.name == "audit spool")
+        assert (spool.status, spool.messages) == ("complete", ("not looked at: audit-1.spool",))
+        assert erasure.complete
 
     @pytest.mark.parametrize("place", ["files", "sealed"])
     def test_a_place_that_cannot_be_looked_at_is_no_clean_one(

@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 PATIENCE_S = 10.0
 """Seconds that an event may arrive after one that was counted later."""
 
+_MOST_AT_ONCE_S = 1.5
+"""Of the seconds between two looks, those in which an event could arrive: a beat, and a half."""
+
 UNDELIVERED = "undelivered"
 """Why an event is missing that never came: a queue was full, or its process was closing."""
 
@@ -94,6 +97,18 @@ class WriterCounters:
         self._from_any = from_any
         self._next: dict[str, int] = {}
         self._open: defaultdict[str, list[_Missing]] = defaultdict(list)
+        self._patience_s, self._looked_at = 0.0, clock()
+
+    def _now_s(self) -> float:
+        """
+        Return the seconds in which events could arrive.
+
+        While a write takes long, or the machine stands still, what waits behind it cannot.
+        """
+        now = self._clock()
+        self._patience_s += min(max(now - self._looked_at, 0.0), _MOST_AT_ONCE_S)
+        self._looked_at = now
+        return self._patience_s
 
     def saw(self, writer: str, first: int, last: int | None = None) -> None:
         """Note that an event came, or those from *first* to *last*."""
@@ -102,7 +117,7 @@ class WriterCounters:
         if last >= expected:
             self._next[writer] = last + 1
         if first > expected:
-            insort(self._open[writer], _Missing(expected, first - 1, self._clock()))
+            insort(self._open[writer], _Missing(expected, first - 1, self._now_s()))
         elif first < expected:
             _take_out(self._open[writer], first, last)
         if len(self._next) > _WRITERS:
@@ -125,7 +140,7 @@ class WriterCounters:
 
     def ripe(self, *, at_once: bool = False) -> list[SequenceGap]:
         """Return, and forget, the losses that had time enough to turn out to be none."""
-        before = self._clock() - (0.0 if at_once else PATIENCE_S)
+        before = self._now_s() - (0.0 if at_once else PATIENCE_S)
         found: list[SequenceGap] = []
         for writer, missing in list(self._open.items()):
             found += [

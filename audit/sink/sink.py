@@ -211,8 +211,6 @@ class AuditSink:
                 self._store(drafts, events)
             finally:  # whatever became of them, nobody waits for them any more
                 self._presence.note_kept((each.writer_id, each.writer_seq) for each in drafts)
-            for each in drafts:
-                self._counters.saw(each.writer_id, each.writer_seq)
             if self._has_last(drafts):
                 self._presence.tighten()
         # Else nothing is ever due without an event, and a thread would turn for nothing.
@@ -392,6 +390,7 @@ class AuditSink:
             try:
                 self._replay()
                 self._record(drafts)
+                self._note_seen(drafts)  # first: what came with them is not missing
                 self._settle()
                 self._sign_if_many()
             except AuditError as exc:
@@ -406,7 +405,12 @@ class AuditSink:
         self._spool_failed = True
         self.spool.append(events)
         self._spool_failed = False
+        self._note_seen(drafts)
         self._note_waiting(events)
+
+    def _note_seen(self, drafts: Sequence[UnplacedEvent]) -> None:
+        for each in drafts:
+            self._counters.saw(each.writer_id, each.writer_seq)
 
     def _may_ask(self) -> bool:
         backoff, now = self._backoff, self._clock()
@@ -469,10 +473,11 @@ class AuditSink:
         adopted = spool.adopt(self._record, self._gaps.append, self._taken)
         if self._presence.roll is not None:
             self._declare_departed(self._presence.roll)
-        if adopted:
+        # What this process spilled was never in danger, and comes round with every burst.
+        if (left := adopted - self._left) > 0:
             logger.warning(
                 "%d events that were left in a spool are in %s now",
-                adopted,
+                left,
                 self.log.label,
             )
 

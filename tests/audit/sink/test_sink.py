@@ -360,14 +360,20 @@ class TestUnusableDatabases:
         assert "could not be read" in caplog.text
 
 
+def beat_for(seconds, sink, clock):
+    """Let time go by as it does: a beat each second."""
+    for _ in range(int(seconds)):
+        clock.now_s += 1
+        sink.beat()
+
+
 class TestGaps:
     def test_a_hole_in_a_writers_counter_is_declared(self, sink, path, event_factory, clock):
         """Events that the lane had to drop are named, with their exact number."""
         sink.write([event_factory(writer_seq=seq) for seq in (1, 2, 8)])
         sink.beat()
         assert log_events(path, "audit.gap") == []
-        clock.now_s += PATIENCE_S + 1
-        sink.beat()
+        beat_for(PATIENCE_S + 1, sink, clock)
 
         assert log_events(path, "audit.gap") == [
             {
@@ -379,6 +385,26 @@ class TestGaps:
             }
         ]
         assert sink.stats.lost == 5
+
+    @pytest.mark.parametrize("slow", [(2,), (4,)], ids=["in that write", "behind it"])
+    def test_what_waits_for_a_write_that_takes_long_is_no_loss(
+        self, sink, path, event_factory, clock, monkeypatch, slow
+    ):
+        """The sink's own time is no patience: nothing could arrive in it."""
+        record = sink.log.record
+
+        def take_a_minute(*given, **how):
+            clock.now_s += 60
+            return record(*given, **how)
+
+        sink.write([event_factory(writer_seq=seq) for seq in (3, 1)])
+        with monkeypatch.context() as patch:
+            patch.setattr(sink.log, "record", take_a_minute)
+            sink.write([event_factory(writer_seq=seq) for seq in slow])
+        sink.write([event_factory(writer_seq=seq) for seq in {2, 4}.difference(slow)])
+        beat_for(PATIENCE_S + 1, sink, clock)
+
+        assert log_events(path, "audit.gap") == []
 
     def test_what_comes_out_of_order_is_no_loss(self, sink, path, event_factory, clock):
         """Threads overtake one another: a hole has time to be filled."""
@@ -432,8 +458,7 @@ class TestGaps:
             assert sink.spool.size_bytes <= 40_000
         clock.now_s += 60
         sink.write([event_factory()])
-        clock.now_s += PATIENCE_S + 1
-        sink.beat()
+        beat_for(PATIENCE_S + 1, sink, clock)
 
         (gap,) = log_events(path, "audit.gap")
         there = sorted(int(each.partition("-")[2]) for each, _run in written(sink.log))

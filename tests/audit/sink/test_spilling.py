@@ -127,6 +127,19 @@ def test_events_that_a_full_queue_has_no_room_for_wait_on_the_disk(
     assert sink.stats.spooled > 0
 
 
+def test_what_this_process_spilled_is_recorded_without_a_word(slow, event_factory, caplog):
+    """It was never in danger: nobody is to read of it in each burst."""
+    sink, drain = slow
+    emit_and_hang(sink, drain, event_factory)
+    emit(drain, [event_factory() for _ in range(17 * 8 - 8)])
+    sink.log.go.set()
+    assert drain.flush(GIVE_UP_S)
+    drain.close(GIVE_UP_S)
+
+    assert sink.stats.spooled > 0
+    assert [each.message for each in caplog.records] == []
+
+
 def in_threads(drain, event_factory, count, threads=4):
     """Emit so many events, from several threads at once."""
     events = [event_factory(customer=None) for _ in range(count)]

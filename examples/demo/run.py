@@ -147,6 +147,9 @@ def _settings(options: DemoOptions, folder: Path) -> Settings:
         "sinks": SINK_NAMES,
         "audit_url": f"sqlite:///{folder / 'audit.db'}",
         "log_file": folder / "log.jsonl",
+        "vault": folder / "stores" / "names.db",
+        "pii_operators": "*=pseudonym",
+        "pii_reveal": "recall,resume",
         "disabled": False,
     }
     if options.model is None:

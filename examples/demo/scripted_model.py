@@ -36,10 +36,10 @@ _NEW_MESSAGES = re.compile(r"^## New Messages\n(.*?)(?=^## |\Z)", re.MULTILINE |
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!Dr\.)\s+")
 _FEWEST_WORDS = 3
-_OF_THEM = re.compile(r"\b(I|me|my|we|us|our)\b|<[A-Z_]+>", re.IGNORECASE)
+_OF_THEM = re.compile(r"\b(I|me|my|we|us|our)\b|<\w+>", re.IGNORECASE)
 _SMALL_TALK = re.compile(
     r"^(hello|good morning|lovely|nothing)\b|\b(angel|as ever|ask twice|thank you|wonderful)\b"
-    r"|\bname is\b|<PERSON> here\b|\b(I'm|it is) <PERSON>",
+    r"|\bname is\b|<PERSON\w*> here\b|\b(I'm|it is) <PERSON",
     re.IGNORECASE,
 )
 _ASKED_US = re.compile(r"^(?:and |please )*(?=(?:call|charge|send|use|write)\b)", re.IGNORECASE)

@@ -297,6 +297,8 @@ def test_no_file_of_a_local_store_holds_the_address(bench, tmp_path, is_guarded)
     client.create_collection(COLLECTION, vectors_config=size, metadata={"by": ADA})
     point = models.PointStruct(id=1, vector=[0.0, 1.0], payload={"note": NOTE, ADA: [ADA]})
     client.upsert(COLLECTION, points=[point])
+    # Kept in `meta.json`, which a deletion of points leaves as it is.
+    client.update_collection(COLLECTION, metadata={ADA: NOTE})
     inner.close()
     kept = b"".join(each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())
 

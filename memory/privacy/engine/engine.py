@@ -1,5 +1,5 @@
 """
-The detection engine: one pass of cheap prefilters, then only the detectors that they call for.
+The search of one text: the gate, then Presidio's engine with the recognizers that it calls for.
 
 Every step takes time linear in the text, and a long text is searched chunk by chunk: no clock
 decides what is found. Every failure in here is a `RedactionError` that quotes nothing.
@@ -10,24 +10,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import RedactionError
-from ..detectors import (
-    addresses,
-    contacts,
-    credentials,
-    form_labels,
-    mailbox_names,
-    national_ids,
-    network_addresses,
-    persons,
-    phone_numbers,
-    quasi_identifiers,
-    secret_shapes,
-    user_names,
-)
+from ..detectors import persons
 from ..detectors.chunks import split_into_chunks
 from ..detectors.finding import (
     Finding,
@@ -35,13 +22,6 @@ from ..detectors.finding import (
     merge_findings,
     supported,
     trim_finding,
-)
-from ..detectors.identifiers import (
-    financial_numbers,
-    machine_readable_zones,
-    seed_phrases,
-    vehicle_numbers,
-    wallets,
 )
 from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import CALLER_SUPPLIED, KnownIdentifiers
@@ -56,11 +36,14 @@ from ..detectors.pace import Pace
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
 from ..detectors.word_lists import split_words
-from ..models.custom_recognizers import CustomRecognizers
-from ..models.language_models import MODEL_ENTITIES, LanguageModels
+from ..models.language_models import Budget, LanguageModels, Reading
+from .gate import UNCHUNKED, Gate
 from .name_spans import clean_names
 from .plain_texts import find_plain
 from .warm_up import TEXTS
+
+if TYPE_CHECKING:
+    from .recognizers import Analyzer
 
 
 class TextView(NamedTuple):
@@ -79,80 +62,6 @@ class TextView(NamedTuple):
         """Hide the text."""
         return "TextView(...)"
 
-
-Detector = Callable[[str, TextFeatures], Iterator[Finding]]
-Precondition = Callable[[str, TextFeatures], bool]
-
-
-def _has_digit_run(_text: str, features: TextFeatures) -> bool:
-    return features.has_digit_run
-
-
-def _has_long_word(_text: str, features: TextFeatures) -> bool:
-    return features.has_long_word
-
-
-def _has_digit(_text: str, features: TextFeatures) -> bool:
-    return features.has_digit
-
-
-DETECTORS: tuple[tuple[Precondition, Detector], ...] = (
-    (lambda text, _: "@" in text, contacts.find_emails),
-    (lambda text, _: "@" in text and "<" in text, mailbox_names.find_mailbox_names),
-    (_has_digit_run, phone_numbers.find_phones),
-    (_has_digit_run, financial_numbers.find_cards),
-    (_has_digit_run, financial_numbers.find_ibans),
-    (_has_digit_run, national_ids.find_social_security_numbers),
-    (_has_digit, identifiers.find_identifiers),
-    (form_labels.may_hold_label, form_labels.find_labelled),
-    (_has_digit, network_addresses.find_network_addresses),
-    (_has_long_word, wallets.find_wallets),
-    (lambda text, _: "<<" in text, machine_readable_zones.find_machine_readable_zones),
-    (seed_phrases.may_hold_seed_phrase, seed_phrases.find_seed_phrases),
-    (_has_long_word, vehicle_numbers.find_vehicle_numbers),
-    (credentials.has_token_prefix, credentials.find_tokens),
-    (lambda text, _: "://" in text and "@" in text, credentials.find_url_logins),
-    (credentials.may_say_secret, credentials.find_assigned_secrets),
-    (user_names.may_hold_user_name, user_names.find_user_names),
-    (secret_shapes.names_vendor, secret_shapes.find_vendor_keys),
-    (
-        lambda _, features: features.has_digit or "corner" in features.words,
-        addresses.find_addresses,
-    ),
-    (persons.may_hold_person, persons.find_persons),
-)
-"""Our own detectors, each behind the precondition without which it finds nothing."""
-
-_NEED_DIGITS = frozenset({_has_digit_run, _has_digit})
-
-_WORDS_ONLY: tuple[tuple[Precondition, Detector], ...] = (
-    (seed_phrases.may_hold_seed_phrase, seed_phrases.find_seed_phrases),
-    (credentials.has_token_prefix, credentials.find_tokens),
-    (credentials.may_say_secret, credentials.find_assigned_secrets),
-    (user_names.may_hold_user_name, user_names.find_user_names),
-    (persons.may_hold_person, persons.find_persons),
-)
-"""Detectors for a text without digits, ``@`` or long words."""
-
-_PLAIN_WORDS: tuple[tuple[Precondition, Detector], ...] = (
-    (seed_phrases.may_hold_seed_phrase, seed_phrases.find_seed_phrases),
-    (persons.may_hold_person, persons.find_persons),
-)
-"""Of these, the detectors for a text of ASCII letters without a word or sign of a secret."""
-
-_TRIGGER_WORDS = credentials.CREDENTIAL_WORDS | {"corner"}
-"""Words that the other detectors for texts without digits wait for."""
-
-OPT_IN: tuple[tuple[str, Precondition, Detector], ...] = (
-    ("DATE_TIME", _has_digit, quasi_identifiers.find_dates),
-    ("AGE", _has_digit, quasi_identifiers.find_ages),
-)
-"""Detectors of entities that are kept by default: run only where an operator replaces them."""
-
-UNCHUNKED: tuple[tuple[Precondition, Detector], ...] = (
-    (credentials.has_token_prefix, credentials.find_tokens),
-)
-"""Detectors of what may be longer than the overlap of two chunks."""
 
 _CHUNK_CHARS, _OVERLAP_CHARS = 4_096, 512
 WINDOW_CHARS = 65_536
@@ -190,8 +99,10 @@ class Engine:
     Finder of personal data in one text. Thread-safe.
 
     Args:
-        models: Find names.
-        custom: The user's recognizers.
+        models: Read names.
+        model_chars: Characters of one text that they are shown.
+        lend_analyzer: Returns Presidio's engine with our recognizers and the user's, once loaded.
+        has_custom: The user has recognizers, which are asked about every text.
         is_replaced: Returns whether an entity is replaced; others are not looked for.
         find_placeholders: Returns the spans of earlier replacements, which are never personal data.
         lists: The user's lists of what is never touched and what is always replaced.
@@ -203,27 +114,25 @@ class Engine:
     def __init__(
         self,
         models: LanguageModels,
-        custom: CustomRecognizers,
         *,
+        model_chars: int,
+        lend_analyzer: Callable[[Pace | None], Analyzer],
+        has_custom: bool,
         is_replaced: Callable[[str], bool],
         find_placeholders: Callable[[str], list[tuple[int, int]]],
         lists: TermLists = NO_LISTS,
     ) -> None:
         self.models = models
-        self._custom = custom
+        self._model_chars = model_chars
+        self._lend_analyzer = lend_analyzer
+        self._has_custom = has_custom
         self._lists = lists
         self._is_replaced = is_replaced
         self._find_placeholders = find_placeholders
-        opted_in = tuple((applies, find) for entity, applies, find in OPT_IN if is_replaced(entity))
-        self._detectors = (*DETECTORS, *opted_in)
-        self._for_no_digits = tuple(
-            (applies, find) for applies, find in self._detectors if applies not in _NEED_DIGITS
-        )
-        from_models = filter(is_replaced, MODEL_ENTITIES) if models.are_wanted else ()
-        self._model_entities = frozenset(from_models)
+        self._gate = Gate(is_replaced)
         # Otherwise a year is a date, and a model or a recognizer may find anything in a number.
-        patterns_suffice = not opted_in and self._model_entities <= _PERSON_ONLY
-        self._patterns_only = patterns_suffice and not custom and not lists.denied
+        patterns_suffice = not self._gate.opted_in and models.entities <= _PERSON_ONLY
+        self._patterns_only = patterns_suffice and not has_custom and not lists.denied
 
     def warm_up(self) -> None:
         """Compile every pattern, and search texts that need the lists of words of all languages."""
@@ -240,7 +149,7 @@ class Engine:
         """
         if (
             len(text) not in _MACHINE_ID_LENGTHS
-            or self._custom
+            or self._has_custom
             or self._lists.denied
             or not _MACHINE_ID.fullmatch(text)
         ):
@@ -287,7 +196,7 @@ class Engine:
             numbered = set(self._find_numbered(lines, wordings, known))
             plain |= numbered
             rest = [text for text in some if text not in numbered] if numbered else some
-            plain.update(find_plain(rest, with_model=bool(self._model_entities)))
+            plain.update(find_plain(rest, with_model=bool(self.models.entities)))
         return plain
 
     def _find_numbered(
@@ -434,65 +343,58 @@ class Engine:
     def _search(
         self, text: str, features: TextFeatures, known: KnownIdentifiers, pace: Pace | None
     ) -> Iterator[Finding]:
-        found = [*known.find(text, features), *self._run_in_chunks(text, features, pace)]
-        yield from found
-        if self._model_entities and self.models.are_wanted:
-            yield from self.models.find(text, features, self._model_entities, found, pace)
-        if self._custom:
-            if pace is not None:
-                pace.before_slow_work()
-            yield from self._custom.find(text)
+        yield from known.find(text, features)
+        yield from self._ask_in_chunks(text, features, Budget(self._model_chars), pace)
         if features.has_long_word:
             yield from self._search_base64(text, known, pace)
 
-    def _run_in_chunks(
-        self, text: str, features: TextFeatures, pace: Pace | None
+    def _ask_in_chunks(
+        self, text: str, features: TextFeatures, budget: Budget | None, pace: Pace | None
     ) -> Iterator[Finding]:
-        """Run the detectors on a text, and on a long one chunk by chunk."""
+        """Ask the recognizers about a text, and about a long one chunk by chunk."""
         if len(text) <= _CHUNK_CHARS:
-            yield from self._run_detectors(text, features)
+            yield from self._ask(text, features, budget, pace)
             return
-        for applies, detector in UNCHUNKED:
-            if applies(text, features):
-                yield from detector(text, features)
+        if UNCHUNKED.applies(text, features):
+            yield from UNCHUNKED.find(text, features)
         names: list[Finding] = []
         for offset, chunk in _split_at_words(text):
             if pace is not None:
                 pace.between_pieces()
-            for each in self._run_detectors(chunk, extract_features(chunk)):
+            for each in self._ask(chunk, extract_features(chunk), budget, pace):
                 found = _moved(each, offset + each.start, offset + each.end)
                 names += [found] if found.entity == "PERSON" else []
                 yield found
         yield from persons.find_repeated_names(text, names)
+
+    def _ask(
+        self, text: str, features: TextFeatures, budget: Budget | None, pace: Pace | None
+    ) -> Iterable[Finding]:
+        """Return what Presidio's engine finds in what the gate lets through."""
+        detectors = self._gate.choose(text, features)
+        may_read = budget is not None and self.models.may_find(text, features)
+        if not (detectors or may_read or self._has_custom):
+            return ()
+        analyzer = self._lend_analyzer(pace)
+        readings: list[Reading] = []
+        if budget is not None and may_read:
+            readings += self.models.read(text, budget, pace)
+        if self._has_custom and pace is not None:
+            pace.before_slow_work()
+        return analyzer.analyze(text, features, detectors, readings)
 
     def _search_base64(
         self, text: str, known: KnownIdentifiers, pace: Pace | None
     ) -> Iterator[Finding]:
         for start, end, decoded in decode_base64_parts(text):
             features = extract_features(decoded)
-            ours = self._run_in_chunks(decoded, features, pace)
+            ours = self._ask_in_chunks(decoded, features, None, pace)
             for each in (*known.find(decoded, features), *self._lists.denied.find(decoded), *ours):
                 why = each.why if each.why in _ALWAYS else f"{each.why}, in base64"
                 yield each._replace(start=start, end=end, why=why)
 
     def _is_reported(self, found: Finding) -> bool:
         return found.why in _ALWAYS or self._is_replaced(found.entity)
-
-    def _run_detectors(self, text: str, features: TextFeatures) -> Iterator[Finding]:
-        for applies, detector in self._applicable_detectors(text, features):
-            if applies(text, features):
-                yield from detector(text, features)
-
-    def _applicable_detectors(
-        self, text: str, features: TextFeatures
-    ) -> tuple[tuple[Precondition, Detector], ...]:
-        if features.has_digit:
-            return self._detectors
-        if features.has_long_word or "@" in text or not features.words.isdisjoint(_TRIGGER_WORDS):
-            return self._for_no_digits
-        # A key block, a token, a value behind a name, a user name.
-        has_sign = "-" in text or "=" in text or ":" in text or "_" in text or "eyJ" in text
-        return _WORDS_ONLY if has_sign or not text.isascii() else _PLAIN_WORDS
 
 
 def _split_at_words(text: str) -> Iterator[tuple[int, str]]:

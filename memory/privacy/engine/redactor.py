@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....telemetry.event.sink_pseudonyms import PSEUDONYM
 from ....telemetry.event.subject import SubjectKeys
@@ -18,7 +18,7 @@ from ..detectors.known_identifiers import LABEL_CHARS, KnownIdentifiers
 from ..detectors.pace import Pace
 from ..detectors.term_lists import NO_LISTS, TermLists
 from ..detectors.word_lists import ORDINARY
-from ..models.model_setting import parse_models
+from ..models.model_setting import ANY_LANGUAGE, parse_models
 from ..models.name_model import ModelState, NameModel
 from .cache import RedactedText, RedactionCache
 from .loading import Loading
@@ -27,12 +27,13 @@ from .redaction import UNLIMITED, Extent, PseudonymStore, Redaction, TextRole
 from .value_redaction import Rebuild
 
 if TYPE_CHECKING:
-    from ..models.custom_recognizers import Recognizer
+    from ..models.custom_recognizers import CustomRecognizer
     from .engine import Engine, TextView
     from .mentioned_people import MentionedPeople
+    from .recognizers import Analyzer
 
-_LOADING_S = 10.0
-"""Longest that a text without a deadline waits for the detectors."""
+_LOADING_S = 60.0
+"""Longest that a text without a deadline waits for the detectors, or for Presidio."""
 
 NO_OPERATORS: Mapping[str, str] = {}
 
@@ -93,7 +94,8 @@ class Redactor:
 
     Args:
         make_engine: Returns what finds personal data; asked in the background, since its detectors
-            take a tenth of a second to import.
+            take a tenth of a second to import. It gets what lends it the analyzer.
+        make_analyzer: Returns Presidio's engine, which takes two seconds to import.
         models: The language models that it asks.
         operators: Replace what it finds.
         knows_ordinary: Whether an ordinary word is never personal data: the user denies no term.
@@ -106,7 +108,8 @@ class Redactor:
 
     def __init__(
         self,
-        make_engine: Callable[[], Engine],
+        make_engine: Callable[[Callable[[Pace | None], Analyzer]], Engine],
+        make_analyzer: Callable[[], Analyzer],
         models: Mapping[str | None, NameModel],
         operators: Operators,
         *,
@@ -116,6 +119,8 @@ class Redactor:
     ) -> None:
         self._knows_ordinary = knows_ordinary
         self._make_engine = make_engine
+        self._make_analyzer = make_analyzer
+        self._analyzer: Analyzer | None = None
         self._models = models
         self._operators = operators
         self._limits = limits or Limits()
@@ -199,11 +204,28 @@ class Redactor:
         person_evidence.load()
         person_written_small.load()
         mentioned_people.load()
-        self._made = self._make_engine()
+        self._made = self._make_engine(self._lend_analyzer)
 
     def _load_everything(self) -> None:
+        self._analyzer = self._make_analyzer()
         self._engine.models.prepare()
         self.is_prepared = True
+
+    def _lend_analyzer(self, pace: Pace | None) -> Analyzer:
+        """
+        Return Presidio's engine; the first text that needs it waits until it is imported.
+
+        Raises:
+            RedactionError: It took longer than that, or could not be imported.
+        """
+        if self._analyzer is None:
+            self._everything.begin()
+            if pace is not None:
+                pace.before_slow_work()
+            self._everything.wait(_LOADING_S)
+            if self._analyzer is None:
+                raise _not_loaded(self._everything)
+        return self._analyzer
 
     def redact(
         self,
@@ -404,34 +426,40 @@ def build_redactor(
     model: str | None = None,
     keys: SubjectKeys,
     operators: Mapping[str, str] = NO_OPERATORS,
-    recognizers: Iterable[Recognizer] = (),
+    recognizers: Iterable[Any] = (),
     lists: TermLists = NO_LISTS,
     limits: Limits | None = None,
     rebuild: Mapping[type, Rebuild] | None = None,
 ) -> Redactor:
     """
-    Build the redactor of a process. Cheap: models are loaded on first use.
+    Build the redactor of a process. Cheap, unless there are recognizers: these import Presidio.
 
     Args:
-        model: spaCy package or path, or such by language (``en=…,de=…``); ``none``: patterns only;
-            None: the best installed.
+        model: spaCy package or path, a configuration of Presidio's NLP engines, or such by language
+            (``en=…,de=…``); ``none``: patterns only; None: the best installed.
         keys: Derives the pseudonym keys of tenants.
         operators: Operator by entity, ``*`` for all that are replaced by default.
-        recognizers: Further recognizers, Presidio's `EntityRecognizer`.
+        recognizers: Presidio's recognizers, registries and analyzers, and paths of YAML registries.
         lists: What is never touched, and what is always replaced.
         limits: Limits of the work for one text.
         rebuild: Functions by type, for values of types that are not known here.
+
+    Raises:
+        ConfigurationError: A recognizer is none.
     """
     limits = limits or Limits()
-    custom = tuple(recognizers)
+    custom = _custom_recognizers(recognizers, limits.recognizers_s)
     declared = frozenset(entity for each in custom for entity in each.supported_entities)
     chosen = Operators(operators, keys=keys, entities=declared)
-    models = {language: NameModel(name) for language, name in parse_models(model).items()}
+    models = {
+        language: NameModel(name, None if language == ANY_LANGUAGE else language)
+        for language, name in parse_models(model).items()
+    }
     for each in models.values():
         each.look()
-    make_engine = partial(_engine, models, custom, chosen, lists, limits)
     return Redactor(
-        make_engine,
+        partial(_engine, models, chosen, lists, limits, bool(custom)),
+        partial(_analyzer, custom),
         models,
         chosen,
         knows_ordinary=not lists.denied,
@@ -440,24 +468,41 @@ def build_redactor(
     )
 
 
-def _engine(
+def _custom_recognizers(given: Iterable[Any], timeout_s: float) -> Sequence[CustomRecognizer]:
+    given = tuple(given)
+    if not given:
+        return ()
+    from ..models.custom_recognizers import CustomRecognizer, to_analyzers  # noqa: PLC0415 - slow
+
+    return [CustomRecognizer(each, timeout_s=timeout_s) for each in to_analyzers(given)]
+
+
+def _engine(  # noqa: PLR0917 - what the settings say
     models: Mapping[str | None, NameModel],
-    custom: Sequence[Recognizer],
     operators: Operators,
     lists: TermLists,
     limits: Limits,
+    has_custom: bool,  # noqa: FBT001 - bound by `partial`
+    lend_analyzer: Callable[[Pace | None], Analyzer],
 ) -> Engine:
-    from ..models.custom_recognizers import CustomRecognizers  # noqa: PLC0415 - see `Redactor`
-    from ..models.language_models import LanguageModels  # noqa: PLC0415 - see `Redactor`
+    from ..models.language_models import MODEL_ENTITIES, LanguageModels  # noqa: PLC0415 - slow
     from .engine import Engine  # noqa: PLC0415 - see `Redactor`
 
     return Engine(
-        LanguageModels(models, model_chars=limits.model_chars),
-        CustomRecognizers(custom, timeout_s=limits.recognizers_s),
+        LanguageModels(models, frozenset(filter(operators.is_replaced, MODEL_ENTITIES))),
+        model_chars=limits.model_chars,
+        lend_analyzer=lend_analyzer,
+        has_custom=has_custom,
         is_replaced=operators.is_replaced,
         find_placeholders=operators.find_placeholders,
         lists=lists,
     )
+
+
+def _analyzer(custom: Sequence[CustomRecognizer]) -> Analyzer:
+    from .recognizers import Analyzer  # noqa: PLC0415 - see `Redactor`
+
+    return Analyzer(custom)
 
 
 def explain(text: str, *, model: str | None = None) -> list[Finding]:

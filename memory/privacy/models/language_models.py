@@ -1,8 +1,8 @@
 """
-The language models for names, each shown the parts of a text that are in its own language.
+The language models for names, each shown the sentences of a text that are in its own language.
 
-Only windows around words that may be names are shown, in batches. What a model is not shown
-is not passed: every possible name in it counts as a person.
+Only sentences with words that may be names are shown, in batches. What a model is not shown for its
+length is not passed: every possible name in it counts as a person.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..detectors.chunks import split_into_chunks
-from ..detectors.english_words import english_words, is_english_word
-from ..detectors.finding import WEAK, Finding
+from ..detectors.english_words import english_words, is_english_word, known_things
+from ..detectors.finding import Finding
 from ..detectors.language import identify_language
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.pace import Pace
-from ..detectors.person_support import RepeatedWords
+from ..detectors.person_cues import WORD_SHAPE
+from ..detectors.person_names import SURNAMES_TOO, fold_case, is_camel_case, stands_alone
 from ..detectors.prefilter import TextFeatures
-from ..detectors.word_lists import ORDINARY
-from .entity_filter import filter_entities, truecase
+from ..detectors.word_lists import ALL_NAMES, ORDINARY
+from .entity_filter import truecase
 from .model_setting import ANY_LANGUAGE
 from .name_model import ModelBusyError, NameModel
-from .windows import Window, find_possible_names, widen
 
 MODEL_ENTITIES = frozenset({"PERSON", "LOCATION", "ORGANIZATION", "NRP", "DATE_TIME"})
 """Entities to find with a language model, each only if it is replaced."""
@@ -36,10 +36,50 @@ _CHARS_OF_TOKEN = 5
 """In prose. The model's time grows with the tokens, not with the characters."""
 
 _SENTENCE_END = compile_later(r"[.!?…](?=\s)|\n|[\u3002\uff01\uff1f]")
-_SENTENCE_CHARS, _SURROUNDING_CHARS = 200, 300
-_PIECE_CHARS = 2_000
+_SENTENCE_CHARS = 600
+"""Of a sentence that a model is shown as a whole."""
+
+_WORD_CHARS = 60
+_SURROUNDING_CHARS = 300
 _BATCH_CHARS = 1_200
 """Other threads wait for one batch."""
+
+_CAPITAL_WORD = compile_later(rf"(?<![^\W\d_])(?![a-z]){WORD_SHAPE}")
+_BEGINS_SENTENCE = compile_later(r"(?:^|[.!?:…\n>*•|\"“(\[-])[\s\"“'*_#>-]*\Z")
+_BEFORE_CHARS = 8
+_SHORT_ACRONYM = 4
+
+
+class Place(NamedTuple):
+    """
+    A part of a text.
+
+    Attributes:
+        start: Offset of its first character.
+        end: Offset after its last.
+    """
+
+    start: int
+    end: int
+
+
+class Reading(NamedTuple):
+    """
+    What has been read of a text.
+
+    Attributes:
+        findings: Entities, those too under which rare names are misfiled.
+        language: Of the model that has read it. None: no model has.
+        text: The text as models are shown it: as long, with capitals where it has none.
+    """
+
+    findings: list[Finding]
+    language: str | None
+    text: str
+
+    def __repr__(self) -> str:
+        """Hide the text."""
+        return f"Reading({len(self.findings)} findings)"
 
 
 class LanguageModels:
@@ -49,17 +89,14 @@ class LanguageModels:
     Args:
         models: Model by language; ``*`` for a model of every language. None as a language: what the
             model itself tells.
-        model_chars: Maximum number of characters of one text that are shown to a model.
+        entities: Entities to find.
     """
 
     def __init__(
-        self,
-        models: Mapping[str | None, NameModel],
-        *,
-        model_chars: int,
+        self, models: Mapping[str | None, NameModel], entities: frozenset[str] = _PERSON_ONLY
     ) -> None:
         self._models = models
-        self._model_chars = model_chars
+        self.entities = entities & MODEL_ENTITIES if self.are_wanted else frozenset[str]()
 
     @property
     def by_language(self) -> Mapping[str | None, NameModel]:
@@ -81,56 +118,63 @@ class LanguageModels:
             with model.pipeline():
                 _ = model.language  # a file tells it
 
-    def find(
-        self,
-        text: str,
-        features: TextFeatures,
-        entities: frozenset[str],
-        found: Sequence[Finding],
-        pace: Pace | None = None,
-    ) -> Iterator[Finding]:
-        """
-        Find *entities* that are not *found* yet, in the parts that a model has the language of.
+    def may_find(self, text: str, features: TextFeatures) -> bool:
+        """Return whether a model may find anything: not in ordinary words without a capital."""
+        if self.entities != _PERSON_ONLY:
+            return bool(self.entities)
+        return not (
+            features.words <= ORDINARY
+            or (
+                text.islower()
+                and (" " not in text.strip() or all(map(is_english_word, features.words)))
+            )
+        )
 
-        The models are shown a limited number of characters, and fewer of a text with many tokens.
-        Beyond the limit every possible name counts as a person.
+    def read(self, text: str, budget: Budget, pace: Pace | None = None) -> Iterator[Reading]:
         """
-        only_persons = entities <= _PERSON_ONLY
-        if only_persons and _has_no_name(text, features):
-            return
+        Yield what the models read in the sentences that may hold what is looked for.
+
+        Args:
+            text: Any text.
+            budget: What may be shown. Beyond it every possible name counts as a person.
+            pace: Lets other threads in.
+        """
         # A lone surrogate cannot be encoded for a model; "?" is as long.
         readable = truecase(text.encode("utf-8", "replace").decode())
-        places = (
-            list(find_possible_names(readable, (each for each in found if each.score > WEAK)))
-            if only_persons
-            else list(_pieces(readable))
+        sentences = _Sentences(readable)
+        places = list(_find_possible_names(readable))
+        shown = (
+            dict.fromkeys(map(sentences.around, places))
+            if self.entities == _PERSON_ONLY
+            else sentences.all()
         )
-        if not places:
-            return
-        languages = _Languages(readable)
-        budget = _Budget(self._model_chars)
-        repeated = RepeatedWords(readable)
-        for model, mine in self._by_model(languages, places):
-            if model is None:
-                yield from _possible_names(repeated, mine)
-                continue
-            if pace is not None:
+        for model, mine in self._by_model(sentences, shown):
+            if model is not None and pace is not None:
                 pace.before_slow_work()
-            for each in self._found_by(model, repeated, mine, budget, pace, widened=only_persons):
-                if each.entity in entities:
-                    yield each
+            language = None if model is None else self._language_of(model)
+            for batch in _batches(mine):
+                if pace is not None:
+                    pace.between_pieces()
+                texts = [readable[start:end] for start, end in batch]
+                if model is None or language is None or not budget.allows(texts):
+                    yield Reading(_beyond(places, batch), None, readable)
+                    continue
+                with _lent(model, pace) as pipeline:
+                    read = [] if pipeline is None else list(pipeline.find(texts))
+                found = [*_moved(zip(batch, read, strict=False))]
+                yield Reading(found, language, readable)
 
     def _by_model(
-        self, languages: _Languages, places: Iterable[Window]
-    ) -> Iterator[tuple[NameModel | None, list[Window]]]:
+        self, sentences: _Sentences, places: Iterable[Place]
+    ) -> Iterator[tuple[NameModel | None, list[Place]]]:
         """Yield each model with its places; None with those in what is no language at all."""
-        chosen: dict[NameModel | None, list[Window]] = {}
+        chosen: dict[NameModel | None, list[Place]] = {}
         for place in places:
-            language = languages.of(place)
+            language = sentences.language_of(place)
             model = self._model_of(language)
             if model is not None:
                 chosen.setdefault(model, []).append(place)
-            elif language is None and not languages.has_words(place):
+            elif language is None and not sentences.has_words(place):
                 chosen.setdefault(None, []).append(place)
         yield from chosen.items()
 
@@ -141,143 +185,126 @@ class LanguageModels:
                     return model
         return None
 
-    def _found_by(
-        self,
-        model: NameModel,
-        repeated: RepeatedWords,
-        places: Sequence[Window],
-        budget: _Budget,
-        pace: Pace | None,
-        *,
-        widened: bool,
-    ) -> Iterator[Finding]:
-        text = repeated.text
-        with _lent(model, pace) as pipeline:
-            context_words = 0 if pipeline is None else pipeline.context_words
-        if pipeline is None:
-            return
-        chosen_for = next(of for of, each in self._models.items() if each is model)
-        language = chosen_for or model.language
-        windows = (
-            widen(text, places, context_words) if widened else ((each, [each]) for each in places)
-        )
-        for batch in _batches(windows):
-            if pace is not None:
-                pace.between_pieces()
-            shown = [each for each in batch if budget.allows(text[each[0].start : each[0].end])]
-            if shown:
-                yield from _found_in_batch(model, repeated, shown, language, pace)
-            for _, missed in batch[len(shown) :]:
-                yield from _possible_names(repeated, missed)
+    def _language_of(self, model: NameModel) -> str:
+        return next(of for of, each in self._models.items() if each is model) or model.language
 
 
-class _Budget:
-    """What a model may still be shown of one text. Once it is used up, nothing more fits in."""
+class Budget:
+    """
+    What models may still be shown of one text. Once it is used up, nothing more fits in.
+
+    Args:
+        most_chars: Characters, fewer of a text with many tokens.
+    """
 
     def __init__(self, most_chars: int) -> None:
         self._left_chars = most_chars
 
-    def allows(self, text: str) -> bool:
-        """Count *text*, by its tokens where these are many, and return whether it may be shown."""
-        chars = max(len(text), _CHARS_OF_TOKEN * len(_TOKEN.findall(text)))
+    def allows(self, texts: Iterable[str]) -> bool:
+        """Count *texts*, by tokens where these are many, and return whether they may be shown."""
+        chars = sum(max(len(each), _CHARS_OF_TOKEN * len(_TOKEN.findall(each))) for each in texts)
         fits = chars <= self._left_chars
         self._left_chars = self._left_chars - chars if fits else 0
         return fits
 
 
-class _Languages:
-    """The languages of the places of one text: by sentence, else by line, else by what is near."""
+class _Sentences:
+    """The sentences of a text, and their languages."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-        self._known: dict[tuple[int, int], str | None] = {}
+        self._known: dict[Place, str | None] = {}
 
-    def of(self, place: Window) -> str | None:
-        """Return the language of *place*. None: unsure."""
-        for start, end in self._parts(place):
-            if (language := self._identify(start, end)) is not None:
-                return language
-        return None
+    def all(self) -> Iterator[Place]:
+        """Yield every sentence, and a long one in pieces that overlap."""
+        for start, end in zip([0, *self._ends], [*self._ends, len(self._text)], strict=True):
+            sentence = self._text[start:end]
+            for offset, piece in split_into_chunks(sentence, size=_SENTENCE_CHARS):
+                if not piece.isspace():
+                    yield Place(start + offset, start + offset + len(piece))
 
-    def has_words(self, place: Window) -> bool:
+    def around(self, place: Place) -> Place:
+        """Return the sentence of *place*, or of a long one the words around it."""
+        before = bisect_right(self._ends, place.start)
+        after = bisect_left(self._ends, place.end)
+        start = self._ends[before - 1] if before else 0
+        end = self._ends[after] if after < len(self._ends) else len(self._text)
+        if end - start <= _SENTENCE_CHARS:
+            return Place(start, end)
+        # The same piece for all places of one stretch, as they are shown together.
+        half = _SENTENCE_CHARS // 2
+        first = start + (place.start - start) // half * half
+        last = max(place.end, min(end, first + _SENTENCE_CHARS))
+        before = self._text.rfind(" ", max(start, first - _WORD_CHARS), first)
+        after = self._text.find(" ", last, min(end, last + _WORD_CHARS))
+        return Place(before if before != -1 else first, after if after != -1 else last)
+
+    def language_of(self, place: Place) -> str | None:
+        """Return the language of *place*, else of what is around it. None: unsure."""
+        if place not in self._known:
+            start, end = place
+            around = self._text[max(0, start - _SURROUNDING_CHARS) : end + _SURROUNDING_CHARS]
+            language = identify_language(self._text[start:end])
+            self._known[place] = language or identify_language(around)
+        return self._known[place]
+
+    def has_words(self, place: Place) -> bool:
         """Return whether there is language near *place*; brackets are each a token, and slow."""
         near = self._text[max(0, place.start - _SURROUNDING_CHARS) : place.end + _SURROUNDING_CHARS]
         return sum(map(str.isalpha, near)) >= len(near) * _MIN_LETTER_SHARE
 
-    def _parts(self, place: Window) -> Iterator[tuple[int, int]]:
-        start, end = self._sentence(place)
-        yield max(start, place.start - _SENTENCE_CHARS), min(end, place.end + _SENTENCE_CHARS)
-        yield (
-            max(0, start - _SURROUNDING_CHARS),
-            min(len(self._text), end + _SURROUNDING_CHARS, start + 2 * _SURROUNDING_CHARS),
-        )
 
-    def _sentence(self, place: Window) -> tuple[int, int]:
-        before = bisect_right(self._ends, place.start)
-        after = bisect_left(self._ends, place.end)
-        start = self._ends[before - 1] if before else 0
-        return start, self._ends[after] if after < len(self._ends) else len(self._text)
-
-    def _identify(self, start: int, end: int) -> str | None:
-        if (start, end) not in self._known:
-            self._known[start, end] = identify_language(self._text[start:end])
-        return self._known[start, end]
+def _find_possible_names(text: str) -> Iterator[Place]:
+    """Yield the words of a cased *text* that may be of a name: not ordinary, with a capital."""
+    for match in _CAPITAL_WORD.finditer(text):
+        if _may_be_name(text, match.group(), *match.span()):
+            yield Place(*match.span())
 
 
-def _has_no_name(text: str, features: TextFeatures) -> bool:
-    """Return whether every word of *text* is ordinary, or no word of one in lower case a name."""
-    return features.words <= ORDINARY or (
-        text.islower() and (" " not in text.strip() or all(map(is_english_word, features.words)))
-    )
+def _may_be_name(text: str, word: str, start: int, end: int) -> bool:
+    lower = word.lower()
+    if lower in ORDINARY or len(word) == 1 or not stands_alone(text, start, end):
+        return False
+    if fold_case(word) in ALL_NAMES:
+        return True
+    if is_camel_case(word) or lower in known_things():
+        return False
+    if word.isupper() and (len(word) <= _SHORT_ACRONYM or is_english_word(lower)):
+        return text.isupper()
+    if not is_english_word(lower) or lower in SURNAMES_TOO:
+        return True
+    return not _BEGINS_SENTENCE.search(text[max(0, start - _BEFORE_CHARS) : start])
 
 
-def _pieces(text: str) -> Iterator[Window]:
-    """Yield all of *text*, line by line, and a long line in pieces that overlap."""
-    start = 0
-    for line in text.splitlines(keepends=True):
-        for offset, piece in split_into_chunks(line, size=_PIECE_CHARS):
-            if not piece.isspace():
-                yield Window(start + offset, start + offset + len(piece))
-        start += len(line)
-
-
-def _batches(
-    windows: Iterable[tuple[Window, list[Window]]],
-) -> Iterator[list[tuple[Window, list[Window]]]]:
-    """Yield *windows* in batches, each short unless a window is long."""
-    batch: list[tuple[Window, list[Window]]] = []
+def _batches(places: Iterable[Place]) -> Iterator[list[Place]]:
+    """Yield *places* in batches, each short unless a place is long."""
+    batch: list[Place] = []
     chars = 0
-    for window, places in windows:
-        length = window.end - window.start
+    for place in places:
+        length = place.end - place.start
         if batch and chars + length > _BATCH_CHARS:
             yield batch
             batch, chars = [], 0
-        batch.append((window, places))
+        batch.append(place)
         chars += length
     if batch:
         yield batch
 
 
-def _found_in_batch(
-    model: NameModel,
-    repeated: RepeatedWords,
-    batch: Sequence[tuple[Window, list[Window]]],
-    language: str,
-    pace: Pace | None,
-) -> Iterator[Finding]:
-    """Yield what *model* finds in a batch of windows, if one of their places is in it."""
-    text = repeated.text
-    with _lent(model, pace) as pipeline:
-        answers = list(pipeline.find([text[window.start : window.end] for window, _ in batch]))
-    for (window, places), found in zip(batch, answers, strict=True):
-        moved = (
-            each._replace(start=each.start + window.start, end=each.end + window.start)
-            for each in found
-        )
-        for each in filter_entities(repeated, moved, language=language):
-            if any(place.start < each.end and each.start < place.end for place in places):
-                yield each
+def _moved(read: Iterable[tuple[Place, list[Finding]]]) -> Iterator[Finding]:
+    for (start, _end), found in read:
+        for each in found:
+            yield each._replace(start=each.start + start, end=each.end + start)
+
+
+def _beyond(places: Sequence[Place], batch: Sequence[Place]) -> list[Finding]:
+    """Return the possible names in a *batch* that no model is shown."""
+    return [
+        Finding(*each, "PERSON", 0.5, "beyond what the model is shown")
+        for start, end in batch
+        for each in places[bisect_left(places, (start,)) : bisect_left(places, (end,))]
+    ]
 
 
 @contextmanager
@@ -291,8 +318,3 @@ def _lent(model: NameModel, pace: Pace | None) -> Generator[Any]:
         if pace is not None:
             pace.model_is_busy()
         raise
-
-
-def _possible_names(repeated: RepeatedWords, places: Iterable[Window]) -> Iterator[Finding]:
-    found = (Finding(*place, "PERSON", 0.5, "beyond what the model is shown") for place in places)
-    yield from filter_entities(repeated, found)

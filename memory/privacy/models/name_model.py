@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import logging
 import os
 import sys
@@ -21,7 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from . import spacy_model, span_models
+from .model_setting import is_configuration
 
 logger = logging.getLogger("mnemoscope")
 
@@ -61,18 +62,24 @@ class ModelBusyError(TimeoutError):
 
 class NameModel:
     """
-    A `SpacyModel` or a `SpanModel`, loaded on first use.
+    A language model, loaded on first use.
 
     Args:
-        name: A spaCy package or path, ``gliner:`` or ``transformers:`` and a model, ``none``, or
-            None for the best spaCy package that is installed.
-        load: Loads a model by its source.
+        name: A spaCy package or path, a configuration of Presidio's NLP engines, ``none``, or None
+            for the best spaCy package that is installed.
+        given_language: Language that it is for. None: the one that the model itself tells.
+        load: Loads a model by its source and language.
     """
 
     def __init__(
-        self, name: str | None = None, *, load: Callable[[str], Any] | None = None
+        self,
+        name: str | None = None,
+        given_language: str | None = None,
+        *,
+        load: Callable[[str, str], Any] | None = None,
     ) -> None:
         self.name = name
+        self._given_language = given_language
         self.state = (
             ModelState.OFF if name is not None and name.lower() == "none" else ModelState.IDLE
         )
@@ -89,10 +96,12 @@ class NameModel:
 
     @cached_property
     def language(self) -> str:
-        """The language that the model tells: ``*`` for several, English if it tells none."""
+        """Its language: ``*`` for several, English if nothing tells."""
+        if self._given_language is not None:
+            return self._given_language
         source = find_source(self.name) if self.is_wanted else None
         folder = _folder_of(source) if source else None
-        language = (folder and spacy_model.language_in_meta(folder)) or "en"
+        language = (folder and _language_in_meta(folder)) or "en"
         return _EVERY_LANGUAGE.get(language, language)
 
     @contextmanager
@@ -135,7 +144,7 @@ class NameModel:
             self._run_without(ModelState.MISSING, "not installed")
             return
         try:
-            self._pipeline = self._load(source)
+            self._pipeline = self._load(source, self.language)
             self.state = ModelState.READY
         except Exception as error:  # noqa: BLE001 - redaction goes on without the model
             self._run_without(ModelState.FAILED, type(error).__name__)
@@ -153,9 +162,8 @@ class NameModel:
 
 def install_hint(name: str | None) -> str:
     """Return what to do where the model *name* is missing."""
-    library = name and span_models.library_of(name)
-    if library:
-        return f"install {library}, and download the model: nothing is downloaded at run time"
+    if name is not None and is_configuration(name):
+        return "install what it names: nothing is downloaded at run time"
     if name is None and sys.version_info < _PYTHON_OF_EXTRA:
         return (
             f"mnemoscope[ner] brings a model for Python {_PYTHON_OF_EXTRA[0]}."
@@ -168,8 +176,6 @@ def is_installed(name: str | None) -> bool:
     """Return whether the model *name* seems to be installed, without loading it."""
     if name is None:
         return any(map(importlib.util.find_spec, INSTALLED_MODELS))
-    if span_models.library_of(name):
-        return span_models.is_library_installed(name)
     return Path(name).exists() or (
         name.isidentifier() and importlib.util.find_spec(name) is not None
     )
@@ -180,8 +186,6 @@ def find_source(name: str | None) -> str | None:
     if name is None:
         found = (source for each in INSTALLED_MODELS if (source := find_source(each)))
         return next(found, None)
-    if span_models.library_of(name):
-        return name if span_models.is_library_installed(name) else None
     if name.isidentifier() and importlib.util.find_spec(name) is not None:
         return _package_source(name)
     return name if Path(name).exists() else None
@@ -200,17 +204,26 @@ def _folder_of(source: str) -> Path | None:
     return Path(found.origin).parent if found and found.origin else None
 
 
-def _load_once(source: str) -> Any:
+def _language_in_meta(folder: Path) -> str | None:
+    """Return the language that the ``meta.json`` of a spaCy model tells. None: it tells none."""
+    try:
+        meta = json.loads((folder / "meta.json").read_text("utf-8"))
+        return str(meta["lang"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _load_once(source: str, language: str) -> Any:
+    from .nlp_engines import load  # noqa: PLC0415 - Presidio and spaCy, two seconds
+
     with _loading:
-        if source not in _pipelines:
-            _pipelines[source] = (
-                span_models.load if span_models.library_of(source) else spacy_model.load
-            )(source)
-        return _pipelines[source]
+        if (source, language) not in _pipelines:
+            _pipelines[source, language] = load(source, language)
+        return _pipelines[source, language]
 
 
 # A model is 260 MB: every redactor of the process shares it.
-_pipelines: dict[str, Any] = {}
+_pipelines: dict[tuple[str, str], Any] = {}
 _loading = threading.Lock()
 _LIVING: weakref.WeakSet[NameModel] = weakref.WeakSet()
 

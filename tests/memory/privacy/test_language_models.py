@@ -36,8 +36,7 @@ NAMES = "Zorblax|Wenlock|Tharsis"
 class Shown:
     """A model that finds made-up names, and notes what it is shown."""
 
-    def __init__(self, context_words=10):
-        self.context_words = context_words
+    def __init__(self):
         self.texts = []
 
     def find(self, texts):
@@ -53,7 +52,7 @@ class Shown:
         return "\n".join(self.texts)
 
 
-def _found(model, _source):
+def _found(model, _source, _language):
     return model
 
 
@@ -92,7 +91,7 @@ def test_a_model_of_every_language_is_shown_the_rest(with_models, order):
     assert re.findall(NAMES, shown["*"].text) == ["Wenlock", "Tharsis"]
 
 
-def test_only_windows_are_shown(with_models):
+def test_only_sentences_with_possible_names_are_shown(with_models):
     """A long text with one possible name costs what a short one does."""
     redactor, shown = with_models("en")
     padding = "the garden was quiet and they hoped for a late train. " * 60
@@ -160,7 +159,7 @@ def test_a_model_tells_its_language(tmp_path, meta, language):
         ("none", {None: "none"}),
         ("some_model", {None: "some_model"}),
         ("en=a,de=/path/b", {"en": "a", "de": "/path/b"}),
-        (" EN = a , * = gliner:some/model ", {"en": "a", "*": "gliner:some/model"}),
+        (" EN = a , * = some/model ", {"en": "a", "*": "some/model"}),
         ("de=/path=b", {"de": "/path=b"}),
     ],
 )

@@ -89,7 +89,7 @@ def test_what_is_being_loaded_does_not_wait_for_itself():
 def test_a_redactor_without_detectors_refuses(keys, monkeypatch):
     """Nothing passes unsearched because something could not be imported."""
     redactor = build_redactor(model="none", keys=keys)
-    monkeypatch.setattr(redactor, "_make_engine", lambda: {}["gone"])
+    monkeypatch.setattr(redactor, "_make_engine", lambda *_: {}["gone"])
 
     with pytest.raises(RedactionError, match="nothing to redact with: KeyError"):
         redactor.begin().text("mail ada@example.com")

@@ -1,0 +1,217 @@
+"""Our detectors as recognizers of Presidio, and the analyzer that asks those that a text needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar
+
+from presidio_analyzer import (
+    AnalysisExplanation,
+    AnalyzerEngine,
+    EntityRecognizer,
+    RecognizerRegistry,
+    RecognizerResult,
+)
+from presidio_analyzer.context_aware_enhancers import ContextAwareEnhancer
+from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
+
+from ..detectors.finding import DIRECT, QUASI, Finding
+from ..detectors.person_support import RepeatedWords
+from ..detectors.prefilter import TextFeatures, extract_features
+from ..models.custom_recognizers import CustomRecognizer
+from ..models.entity_filter import filter_entities
+from ..models.language_models import Reading
+from .gate import DETECTORS, OPT_IN, Detector
+
+LANGUAGE = "en"
+"""Presidio asks for one. Our detectors tell languages apart themselves, and read all of them."""
+
+_ENTITIES = sorted(DIRECT | QUASI)
+
+
+class TextArtifacts(NlpArtifacts):
+    """
+    What is known of a text before recognizers are asked.
+
+    Attributes:
+        features: Its cheap features.
+        readings: What language models have read in it.
+    """
+
+    def __init__(self, features: TextFeatures, readings: Sequence[Reading]) -> None:
+        super().__init__([], [], [], [], None, LANGUAGE)  # type: ignore[arg-type]
+        self.features = features
+        self.readings = readings
+
+
+class DetectorRecognizer(EntityRecognizer):
+    """
+    A detector of ours, as Presidio asks it; a subclass has the detector.
+
+    Args:
+        supported_language: Language that Presidio asks it for: it finds the same in any.
+        name: Its name in explanations. None: the class's.
+        context: Not used, since detectors look at the words around by themselves.
+    """
+
+    detector: ClassVar[Detector]
+
+    def __init__(
+        self,
+        supported_language: str = LANGUAGE,
+        name: str | None = None,
+        context: list[str] | None = None,
+    ) -> None:
+        super().__init__(
+            supported_entities=list(self.detector.entities),
+            name=name or type(self).__name__,
+            supported_language=supported_language,
+            context=context,
+        )
+
+    def load(self) -> None:
+        """Load nothing: patterns are compiled as they are needed."""
+
+    def analyze(
+        self, text: str, entities: list[str], nlp_artifacts: NlpArtifacts
+    ) -> list[RecognizerResult]:
+        """Return what the detector finds in *text* of *entities*."""
+        if isinstance(nlp_artifacts, TextArtifacts):
+            features = nlp_artifacts.features
+        else:
+            features = extract_features(text)
+            if not self.detector.applies(text, features):
+                return []
+        found = self.detector.find(text, features)
+        return [_to_result(each, type(self).__name__) for each in found if each.entity in entities]
+
+
+def _class_for(detector: Detector) -> type[DetectorRecognizer]:
+    said = f"Recognizer of {', '.join(detector.entities)}: see the table of detectors."
+    name = f"Mnemoscope{detector.name}Recognizer"
+    return type(name, (DetectorRecognizer,), {"detector": detector, "__doc__": said})
+
+
+_CLASSES = {each.name: _class_for(each) for each in (*DETECTORS, *OPT_IN)}
+
+
+class ReadingRecognizer(EntityRecognizer):
+    """The findings of the language models, without what is implausible."""
+
+    def __init__(self) -> None:
+        super().__init__(supported_entities=_ENTITIES, supported_language=LANGUAGE)
+
+    def load(self) -> None:
+        """Load nothing: the models have read the text already."""
+
+    def analyze(
+        self,
+        text: str,
+        entities: list[str],  # noqa: ARG002 - the interface's
+        nlp_artifacts: NlpArtifacts,
+    ) -> list[RecognizerResult]:
+        """Return the plausible findings in the readings of *text*."""
+        readings: Sequence[Reading] = ()
+        if isinstance(nlp_artifacts, TextArtifacts):
+            readings = nlp_artifacts.readings
+        repeated = RepeatedWords(readings[0].text if readings else text)
+        return [
+            _to_result(each, "language model")
+            for reading in readings
+            for each in filter_entities(repeated, reading.findings, language=reading.language)
+        ]
+
+
+def recognizers(language: str = LANGUAGE) -> list[EntityRecognizer]:
+    """
+    Return our detectors as recognizers for a Presidio registry.
+
+    Each is a class that a YAML registry can name too, once this was called.
+
+    Args:
+        language: Language that the registry asks for them: they find the same in any.
+    """
+    return [each(supported_language=language) for each in _CLASSES.values()]
+
+
+class Analyzer:
+    """
+    Presidio's engine with our recognizers and the user's. Thread-safe.
+
+    Args:
+        custom: Of the user's, under a time limit. They are asked about every text.
+    """
+
+    def __init__(self, custom: Iterable[CustomRecognizer] = ()) -> None:
+        self._ours = {name: each() for name, each in _CLASSES.items()}
+        self._reading = ReadingRecognizer()
+        self._custom = tuple(custom)
+        registry = _ChosenRecognizers([*self._ours.values(), self._reading, *self._custom])
+        self._engine = AnalyzerEngine(
+            registry,
+            NoOpNlpEngine([{"lang_code": LANGUAGE, "model_name": "none"}]),
+            context_aware_enhancer=_NoContext(),
+        )
+
+    def analyze(
+        self,
+        text: str,
+        features: TextFeatures,
+        detectors: Iterable[Detector],
+        readings: Sequence[Reading],
+    ) -> Iterator[Finding]:
+        """Yield what *detectors*, language models and the user's recognizers find in *text*."""
+        chosen: list[EntityRecognizer] = [self._ours[each.name] for each in detectors]
+        chosen += self._custom
+        if readings:
+            chosen.append(self._reading)
+        results = self._engine.analyze(
+            text,
+            LANGUAGE,
+            entities=_ENTITIES,
+            ad_hoc_recognizers=chosen,
+            nlp_artifacts=TextArtifacts(features, readings),
+            return_decision_process=True,
+        )
+        return map(_to_finding, results)
+
+
+class _ChosenRecognizers(RecognizerRegistry):
+    """A registry of which the chosen recognizers are asked alone: others would find nothing."""
+
+    def get_recognizers(
+        self,
+        language: str,  # noqa: ARG002 - the interface's, as the next two
+        entities: list[str] | None = None,  # noqa: ARG002
+        all_fields: bool = False,  # noqa: ARG002, FBT001, FBT002
+        ad_hoc_recognizers: list[EntityRecognizer] | None = None,
+    ) -> list[EntityRecognizer]:
+        """Return the recognizers that the call has chosen."""
+        return ad_hoc_recognizers or []
+
+
+class _NoContext(ContextAwareEnhancer):
+    """Leaves scores as they are: our detectors and the user's analyzers have read the context."""
+
+    def __init__(self) -> None:
+        super().__init__(0.0, 0.0, 0, 0)
+
+    def enhance_using_context(
+        self,
+        text: str,  # noqa: ARG002 - the interface's
+        raw_results: list[RecognizerResult],
+        *_more: Any,
+        **_named: Any,
+    ) -> list[RecognizerResult]:
+        """Return *raw_results*."""
+        return raw_results
+
+
+def _to_result(found: Finding, recognizer: str) -> RecognizerResult:
+    explanation = AnalysisExplanation(recognizer, found.score, textual_explanation=found.why)
+    return RecognizerResult(found.entity, found.start, found.end, found.score, explanation)
+
+
+def _to_finding(result: RecognizerResult) -> Finding:
+    why = result.analysis_explanation.textual_explanation
+    return Finding(result.start, result.end, result.entity_type, result.score, why or "")

@@ -122,6 +122,11 @@ bench-start: $(STAMP)  ## Measure how long an import, configure() and --help tak
 bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
 	@$(PY) -m benchmarks.pii $(FILE) $(ARGS)
 
+train-names: $(STAMP)  ## Learn the models of names anew: DATA="folder of labelled text" ARGS=--held-out
+	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group names
+	@$(PY) -m benchmarks.names.pools memory/privacy/detectors/data/persons/many.txt
+	@$(PY) -m benchmarks.names.train $(DATA) $(ARGS)
+
 bench-privacy: $(STAMP)  ## Score the redactor on our own sets and write docs/privacy_figures.md: ARGS="--half development"
 	@$(PY) -m benchmarks.privacy_figures --page docs/privacy_figures.md $(ARGS)
 

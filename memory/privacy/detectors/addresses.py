@@ -15,7 +15,6 @@ from typing import TypeAlias
 from .address_forms import find_forms
 from .finding import Finding
 from .lazy_pattern import compile_later
-from .person_names import is_camel_case
 from .prefilter import TextFeatures
 from .word_lists import ORDINARY, alternatives, read_words, split_words
 
@@ -392,9 +391,14 @@ _UNITS_OF_MEASURE = compile_later(
 )
 
 
+_CODE_NAME = compile_later(
+    r"(?<![^\W\d_])(?!(?:Mc|Mac|De|Di|Du|Fitz|Le|La|Van|Von)[A-Z])[^\W\d_]*[a-z][A-Z]"
+)
+
+
 def _is_phrase(core: str, text: str) -> bool:
     """Return whether a name in code, or small words before a number, stand where a street may."""
-    if any(map(is_camel_case, re.findall(r"[^\W\d_]+", core))):
+    if _CODE_NAME.search(core):
         return True
     return core.islower() and not core[0].isdigit() and not text.islower()
 

@@ -2,15 +2,13 @@
 The language of a text, by its script, its words and its letters.
 
 A language model reads its own language only: in another one it takes every noun for a name. So it
-needs the one language that a text is in, and none where the evidence is thin. The rules for names
-need every language that the text may be in. Both are told by the same scores.
+needs the one language that a text is in, and none where the evidence is thin.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection
 from functools import cache
 from heapq import nlargest
 from operator import itemgetter
@@ -18,8 +16,6 @@ from typing import NamedTuple
 
 from .english_words import is_english_word
 from .lazy_pattern import compile_later
-from .person_cues import WORD
-from .person_lexicon import SCRIPTS, read_lexicon
 from .word_lists import read_words
 
 UNKNOWN_SCRIPT = "und"
@@ -63,13 +59,10 @@ _SYMBOL = compile_later(
 )
 """What machines write into their lines, with dates and times; not what telephone numbers have."""
 
+_WORD = compile_later(r"[^\W\d_]+(?:['\u2019\-][^\W\d_]+)*")
 _LONG_ENOUGH = 2
 _TONES = compile_later("[\u1ea0-\u1ef9]")
 """Letters with two marks: Vietnamese has them in every sentence, no other language has."""
-
-
-_PLAUSIBLE = 0.6
-"""Share of the best score from which on a text may be in a language."""
 
 
 class _Words(NamedTuple):
@@ -90,25 +83,6 @@ def identify_language(text: str) -> str | None:
     if not text.isascii() and (script := _script_of(text)) is not None:
         return _within_script(script, text)
     return _best_of_latin(text)
-
-
-def plausible_languages(words: list[str], folded: Collection[str], script: str) -> frozenset[str]:
-    """
-    Return the languages of *script* that a text may be in. None of them: nothing tells.
-
-    Args:
-        words: Its words.
-        folded: The same, as the lexicon has them.
-        script: The script of these words.
-    """
-    scores = _scores(_Words([word.lower() for word in words], list(filter(str.islower, words))))
-    telling = read_lexicon(script).languages
-    for word in telling.keys() & folded:
-        for language in telling[word]:
-            scores[language] += len(telling[word]) ** -0.5
-    scored = {each: score for each in SCRIPTS[script] if (score := scores[each])}
-    most = max(scored.values(), default=0.0)
-    return frozenset(each for each, score in scored.items() if score >= _PLAUSIBLE * most)
 
 
 def _script_of(text: str) -> str | None:
@@ -174,7 +148,7 @@ def _scores(words: _Words) -> dict[str, float]:
 
 
 def _words_of(text: str) -> _Words:
-    words = WORD.findall(_PARTICLE.sub("", text).replace("\u2019", "'"))
+    words = _WORD.findall(_PARTICLE.sub("", text).replace("\u2019", "'"))
     return _Words([word.lower() for word in words], [word for word in words if word.islower()])
 
 

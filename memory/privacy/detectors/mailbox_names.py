@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .finding import Finding
 from .lazy_pattern import compile_later
-from .person_names import ORGANIZATION_WORDS
+from .name_words import ORGANIZATION_WORDS
 from .prefilter import TextFeatures
 from .word_lists import ORDINARY, read_words
 

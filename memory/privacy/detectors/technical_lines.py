@@ -1,8 +1,8 @@
 """
 Lines that machines write or read, told by their form: code, JSON, logs.
 
-Words in them have capitals for other reasons than in prose, so a name there needs more evidence.
-What is quoted or commented there in whole sentences is prose again.
+Words in them have capitals for other reasons than in prose. What is quoted or commented
+there in whole sentences is prose again.
 """
 
 from __future__ import annotations
@@ -32,49 +32,28 @@ _MARK = compile_later(
     r"|(?<![\w/])/?\w+/\w+/|::"
 )
 _ACRONYM = compile_later(r"\b[A-Z]{2,5}s?\b(?<![ ]I)")
-_NEAR_CHARS = 100
-_LINE_CHARS = 400
-_CUT = "\u2026"
-_QUOTES = "\"'`"
-_WORDS_OF_SENTENCE = 5
+_QUOTED = compile_later(r"[\"'`]([^\"`]{9,})[\"'`]")
+_LINE_CHARS, _WORDS_OF_SENTENCE = 400, 5
 
 
-def is_technical(text: str, start: int, end: int) -> bool:
-    """Return whether a span stands in a line of code, JSON or a log, and in no sentence there."""
-    first, line = _line_around(text, start, end)
+def is_technical(line: str) -> bool:
+    """Return whether a line is of code, JSON or a log, and no sentence is quoted there."""
+    line = line[:_LINE_CHARS]
     if _FORM.search(line) is None:
         return False
-    return not _is_in_sentence(line, start - first, end - first)
+    comment = _COMMENT.search(line)
+    said = [line[comment.end() :]] if comment else _QUOTED.findall(line)
+    return not any(map(_is_sentence, said))
 
 
-def _line_around(text: str, start: int, end: int) -> tuple[int, str]:
-    """Return the line of a span and where it begins; of a very long one, what is near the span."""
-    first = text.rfind("\n", max(0, start - _LINE_CHARS), start) + 1
-    last = text.find("\n", end, end + _LINE_CHARS)
-    near, far = start - _LINE_CHARS, end + _LINE_CHARS
-    opens, closes = not first and near > 0, last == -1 and far < len(text)
-    first, last = near if opens else first, far if closes else last if last != -1 else len(text)
-    # The mark keeps what is cut from being read as the beginning or the end of a line.
-    return first - opens, f"{_CUT * opens}{text[first:last]}{_CUT * closes}"
-
-
-def is_about_technology(text: str, start: int, end: int) -> bool:
-    """Return whether code, versions, files or several acronyms stand near a span."""
-    near = f"{text[max(0, start - _NEAR_CHARS) : start]} {text[end : end + _NEAR_CHARS]}"
-    return _MARK.search(near) is not None or _acronyms_in(near) > 1
+def is_about_technology(line: str) -> bool:
+    """Return whether code, versions, files or several acronyms stand in a line."""
+    line = line[:_LINE_CHARS]
+    return _MARK.search(line) is not None or _acronyms_in(line) > 1
 
 
 def _acronyms_in(text: str) -> int:
     return sum(not is_english_word(word.lower()) for word in _ACRONYM.findall(text))
-
-
-def _is_in_sentence(line: str, start: int, end: int) -> bool:
-    for quote in _QUOTES:
-        before, after = line.rfind(quote, 0, start), line.find(quote, end)
-        if before != -1 and after != -1:
-            return _is_sentence(line[before + 1 : after])
-    comments = [match.end() for match in _COMMENT.finditer(line, 0, start)]
-    return bool(comments) and _is_sentence(line[comments[-1] :])
 
 
 def _is_sentence(words: str) -> bool:

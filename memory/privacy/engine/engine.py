@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import RedactionError
-from ..detectors import persons
 from ..detectors.chunks import split_into_chunks
 from ..detectors.finding import (
     Finding,
@@ -37,6 +36,7 @@ from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
 from ..detectors.word_lists import split_words
 from ..models.language_models import Budget, LanguageModels, Reading
+from ..names.find import find_repeated_names
 from .gate import UNCHUNKED, Gate
 from .name_spans import clean_names
 from .plain_texts import find_plain
@@ -365,7 +365,7 @@ class Engine:
                 found = _moved(each, offset + each.start, offset + each.end)
                 names += [found] if found.entity == "PERSON" else []
                 yield found
-        yield from persons.find_repeated_names(text, names)
+        yield from find_repeated_names(text, names)
 
     def _ask(
         self, text: str, features: TextFeatures, budget: Budget | None, pace: Pace | None

@@ -17,7 +17,6 @@ from ..detectors import (
     mailbox_names,
     national_ids,
     network_addresses,
-    persons,
     phone_numbers,
     quasi_identifiers,
     secret_shapes,
@@ -33,6 +32,7 @@ from ..detectors.identifiers import (
 )
 from ..detectors.identifiers import search as identifiers
 from ..detectors.prefilter import TextFeatures
+from ..names import find as names
 
 
 class Detector(NamedTuple):
@@ -95,7 +95,7 @@ _ASSIGNED = Detector(
 _USER_NAMES = Detector(
     "UserName", ("USERNAME",), user_names.may_hold_user_name, user_names.find_user_names
 )
-_PERSONS = Detector("Person", ("PERSON",), persons.may_hold_person, persons.find_persons)
+PERSONS = Detector("Person", ("PERSON",), names.may_hold_person, names.find_persons)
 
 DETECTORS: tuple[Detector, ...] = (
     Detector("Email", ("EMAIL_ADDRESS",), _has_at, contacts.find_emails),
@@ -151,7 +151,7 @@ DETECTORS: tuple[Detector, ...] = (
         _may_hold_address,
         addresses.find_addresses,
     ),
-    _PERSONS,
+    PERSONS,
 )
 """Our own detectors, each behind the precondition without which it finds nothing."""
 
@@ -165,10 +165,10 @@ UNCHUNKED = _TOKENS
 """The detector of what may be longer than the overlap of two chunks."""
 
 _NEED_DIGITS = frozenset({_has_digit_run, _has_digit})
-_PLAIN_WORDS = (_SEED_PHRASES, _PERSONS)
+_PLAIN_WORDS = (_SEED_PHRASES, PERSONS)
 """Detectors for a text of ASCII letters without a word or sign of a secret."""
 
-_WORDS_ONLY = (_SEED_PHRASES, _TOKENS, _ASSIGNED, _USER_NAMES, _PERSONS)
+_WORDS_ONLY = (_SEED_PHRASES, _TOKENS, _ASSIGNED, _USER_NAMES, PERSONS)
 """Detectors for a text without digits, ``@`` or long words."""
 
 _TRIGGER_WORDS = credentials.CREDENTIAL_WORDS | {"corner"}

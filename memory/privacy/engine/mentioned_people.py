@@ -6,16 +6,18 @@ for the person whose full name was seen before it; where two have that part, for
 pseudonym of a full name never depends on what was seen, so two full names are always two people.
 """
 
+# ruff: noqa: RUF001 - letters of Turkish are meant
+
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from ..detectors.person_cues import TITLES
-from ..detectors.person_evidence import TURKISH_SUFFIX
-from ..detectors.person_names import FUNCTION_WORDS, SUFFIXES
+from ..detectors.lazy_pattern import compile_later
+from ..detectors.name_words import FUNCTION_WORDS, SUFFIXES, TITLES
 from ..detectors.word_lists import FAMILY_NAMES, GIVEN_NAMES, ORDINARY, read_words
 
 _MOST = 512
@@ -23,6 +25,13 @@ _MOST = 512
 
 _UNDECIDED = "?"
 _AROUND = ".,;:!?\"'\u2019\u2018\u201c\u201d()[]<>"
+_TURKISH_SUFFIX = compile_later(
+    r"['\u2019](?:y?[ıiuüae]|n?[ıiuü]n|[nd]?[dt][ae](?:n|ki\w{0,5})?|y?l[ae]|l[ae]r\w{0,6}|c[ae]"
+    r"|y?(?:[dt][ıiuü]|m[ıiuü]ş)\w{0,3}|y?ken|s[ıiuü]z)(?!\w)",
+    re.IGNORECASE,
+)
+"""What Turkish joins to a name with an apostrophe: ``'nin``, ``'ya``, ``'daki``."""
+
 _ACCENTS = range(0x300, 0x370)
 
 
@@ -143,7 +152,7 @@ def _bare(word: str) -> str:
     word = word.strip(_AROUND)
     for ending in ("'s", "\u2019s"):
         word = word.removesuffix(ending)
-    suffix = TURKISH_SUFFIX.search(word)
+    suffix = _TURKISH_SUFFIX.search(word)
     return word[: suffix.start()] if suffix and suffix.end() == len(word) else word
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from ..detectors.finding import BY_MODEL, Finding
 from ..detectors.known_identifiers import CALLER_SUPPLIED
 from ..detectors.lazy_pattern import compile_later
-from ..detectors.person_cues import TITLES
-from ..detectors.person_names import FUNCTION_WORDS, INTERJECTIONS, SUFFIXES, fold_case
+from ..detectors.lexicon import fold
+from ..detectors.name_words import FUNCTION_WORDS, INTERJECTIONS, SUFFIXES, TITLES
 from ..detectors.word_lists import ALL_NAMES, GIVEN_NAMES, ORDINARY
 
 _SENTENCE_END = compile_later(r"(?P<stop>[.!?\u2026]{1,8})[\"'\u201d\u2019)]{0,4}\s+|:\s+|\n\s*")
@@ -104,7 +104,7 @@ def _stands_before_names(word: str, rest: str) -> bool:
 
 def _may_be_name(piece: str, *, is_read: bool) -> bool:
     """Return whether what begins a further sentence may be a name, and not only its first word."""
-    words = [fold_case(each) for each in _WORDS.findall(piece)]
+    words = [fold(each) for each in _WORDS.findall(piece)]
     if not words or "'" in words[0] or "\u2019" in words[0]:
         return False
     if words[0] in GIVEN_NAMES:

@@ -16,7 +16,6 @@ from ..detectors import (
     address_forms,
     addresses,
     disguises,
-    persons,
     secret_headers,
     secret_shapes,
     secret_words,
@@ -27,12 +26,13 @@ from ..detectors.identifiers.seed_phrases import LEAST_DIFFERENT
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.normalized_text import decode_base64_parts
 from ..detectors.prefilter import LONG_WORD
+from ..names import find as names
 
 _SHORT = compile_later(r"^[A-Za-z0-9_ .,:/-]{1,80}$", re.MULTILINE)
 _MARK = compile_later(
     r"\d(?:[\s().,/x-]{0,3}\d){4}"  # five digits close together
     r"| \d"  # a number behind a word
-    r"|[A-Z](?<![\w/-].)|eyJ"
+    r"|[A-Z](?<![a-zA-Z0-9-].)|eyJ"
     r"|\.\d{1,3}\.\d{1,3}\.\d|::|(?::[0-9A-Fa-f]{1,4}){3}:"
     r"|[:-][0-9A-Fa-f]{2}[:-][0-9A-Fa-f]{2}[:-]"
     r"|[\w-]{25}",  # of wallets
@@ -97,7 +97,7 @@ def _is_clue(word: str) -> bool:
     """Return whether a detector waits for *word*."""
     return (
         word in _CLUES
-        or persons.is_clue(word)
+        or names.is_clue(word)
         or secret_words.is_clue(word)
         or address_forms.may_have_form(word)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from presidio_analyzer import (
     AnalysisExplanation,
@@ -16,12 +16,12 @@ from presidio_analyzer.context_aware_enhancers import ContextAwareEnhancer
 from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
 
 from ..detectors.finding import DIRECT, QUASI, Finding
-from ..detectors.person_support import RepeatedWords
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..models.custom_recognizers import CustomRecognizer
-from ..models.entity_filter import filter_entities
 from ..models.language_models import Reading
-from .gate import DETECTORS, OPT_IN, Detector
+from ..names.find import find_persons
+from ..names.weighing import LanguageReading
+from .gate import DETECTORS, OPT_IN, PERSONS, Detector
 
 LANGUAGE = "en"
 """Presidio asks for one. Our detectors tell languages apart themselves, and read all of them."""
@@ -86,17 +86,38 @@ class DetectorRecognizer(EntityRecognizer):
         return [_to_result(each, type(self).__name__) for each in found if each.entity in entities]
 
 
+class PersonRecognizer(DetectorRecognizer):
+    """The model of names, weighed with what language models read."""
+
+    detector = PERSONS
+
+    def analyze(
+        self, text: str, entities: list[str], nlp_artifacts: NlpArtifacts
+    ) -> list[RecognizerResult]:
+        """Return the names of people in *text*."""
+        if not isinstance(nlp_artifacts, TextArtifacts):
+            return super().analyze(text, entities, nlp_artifacts)
+        models = [each for each in nlp_artifacts.readings if each.shown]
+        shown = [place for reading in models for place in reading.shown]
+        read = [each for reading in models for each in reading.findings]
+        language = LanguageReading(read, shown) if shown else None
+        found = find_persons(text, nlp_artifacts.features, language)
+        return [_to_result(each, type(self).__name__) for each in found]
+
+
 def _class_for(detector: Detector) -> type[DetectorRecognizer]:
     said = f"Recognizer of {', '.join(detector.entities)}: see the table of detectors."
     name = f"Mnemoscope{detector.name}Recognizer"
-    return type(name, (DetectorRecognizer,), {"detector": detector, "__doc__": said})
+    base = PersonRecognizer if detector is PERSONS else DetectorRecognizer
+    made = type(name, (base,), {"detector": detector, "__doc__": said})
+    return cast("type[DetectorRecognizer]", made)
 
 
 _CLASSES = {each.name: _class_for(each) for each in (*DETECTORS, *OPT_IN)}
 
 
 class ReadingRecognizer(EntityRecognizer):
-    """The findings of the language models, without what is implausible."""
+    """Entities besides people that language models found, and names that none was shown."""
 
     def __init__(self) -> None:
         super().__init__(supported_entities=_ENTITIES, supported_language=LANGUAGE)
@@ -106,19 +127,19 @@ class ReadingRecognizer(EntityRecognizer):
 
     def analyze(
         self,
-        text: str,
-        entities: list[str],  # noqa: ARG002 - the interface's
+        text: str,  # noqa: ARG002 - the interface's, as the next
+        entities: list[str],  # noqa: ARG002
         nlp_artifacts: NlpArtifacts,
     ) -> list[RecognizerResult]:
-        """Return the plausible findings in the readings of *text*."""
+        """Return the entities in the readings of *text*."""
         readings: Sequence[Reading] = ()
         if isinstance(nlp_artifacts, TextArtifacts):
             readings = nlp_artifacts.readings
-        repeated = RepeatedWords(readings[0].text if readings else text)
         return [
             _to_result(each, "language model")
             for reading in readings
-            for each in filter_entities(repeated, reading.findings, language=reading.language)
+            for each in reading.findings
+            if each.entity != "PERSON" or not reading.shown
         ]
 
 

@@ -196,13 +196,12 @@ class Redactor:
         return True
 
     def _load_detectors(self) -> None:
-        from ..detectors import person_evidence, person_written_small  # noqa: PLC0415 - on a thread
-        from ..detectors.identifiers import search as identifiers  # noqa: PLC0415 - as above
+        from ..detectors.identifiers import search as identifiers  # noqa: PLC0415 - on a thread
+        from ..names import find as names  # noqa: PLC0415 - as above
         from . import mentioned_people  # noqa: PLC0415 - as above
 
         identifiers.load()
-        person_evidence.load()
-        person_written_small.load()
+        names.prepare()
         mentioned_people.load()
         self._made = self._make_engine(self._lend_analyzer)
 

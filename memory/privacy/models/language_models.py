@@ -13,16 +13,14 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..detectors.chunks import split_into_chunks
-from ..detectors.english_words import english_words, is_english_word, known_things
+from ..detectors.english_words import english_words, is_english_word
 from ..detectors.finding import Finding
 from ..detectors.language import identify_language
 from ..detectors.lazy_pattern import compile_later
+from ..detectors.lexicon import fold
 from ..detectors.pace import Pace
-from ..detectors.person_cues import WORD_SHAPE
-from ..detectors.person_names import SURNAMES_TOO, fold_case, is_camel_case, stands_alone
 from ..detectors.prefilter import TextFeatures
 from ..detectors.word_lists import ALL_NAMES, ORDINARY
-from .entity_filter import truecase
 from .model_setting import ANY_LANGUAGE
 from .name_model import ModelBusyError, NameModel
 
@@ -44,10 +42,10 @@ _SURROUNDING_CHARS = 300
 _BATCH_CHARS = 1_200
 """Other threads wait for one batch."""
 
-_CAPITAL_WORD = compile_later(rf"(?<![^\W\d_])(?![a-z]){WORD_SHAPE}")
+_WORD = compile_later(r"[^\W\d_]+(?:['\u2019\-][^\W\d_]+)*")
+_CAPITAL_WORD = compile_later(rf"(?<![^\W\d_])(?![a-z]){_WORD.pattern}")
 _BEGINS_SENTENCE = compile_later(r"(?:^|[.!?:…\n>*•|\"“(\[-])[\s\"“'*_#>-]*\Z")
 _BEFORE_CHARS = 8
-_SHORT_ACRONYM = 4
 
 
 class Place(NamedTuple):
@@ -69,13 +67,11 @@ class Reading(NamedTuple):
 
     Attributes:
         findings: Entities, those too under which rare names are misfiled.
-        language: Of the model that has read it. None: no model has.
-        text: The text as models are shown it: as long, with capitals where it has none.
+        shown: What a model has read. Empty: the findings are what no model was shown.
     """
 
     findings: list[Finding]
-    language: str | None
-    text: str
+    shown: list[Place]
 
     def __repr__(self) -> str:
         """Hide the text."""
@@ -151,18 +147,16 @@ class LanguageModels:
         for model, mine in self._by_model(sentences, shown):
             if model is not None and pace is not None:
                 pace.before_slow_work()
-            language = None if model is None else self._language_of(model)
             for batch in _batches(mine):
                 if pace is not None:
                     pace.between_pieces()
                 texts = [readable[start:end] for start, end in batch]
-                if model is None or language is None or not budget.allows(texts):
-                    yield Reading(_beyond(places, batch), None, readable)
+                if model is None or not budget.allows(texts):
+                    yield Reading(_beyond(places, batch), [])
                     continue
                 with _lent(model, pace) as pipeline:
                     read = [] if pipeline is None else list(pipeline.find(texts))
-                found = [*_moved(zip(batch, read, strict=False))]
-                yield Reading(found, language, readable)
+                yield Reading([*_moved(zip(batch, read, strict=False))], batch)
 
     def _by_model(
         self, sentences: _Sentences, places: Iterable[Place]
@@ -184,9 +178,6 @@ class LanguageModels:
                 if model.is_wanted and (of or model.language) == wanted:
                     return model
         return None
-
-    def _language_of(self, model: NameModel) -> str:
-        return next(of for of, each in self._models.items() if each is model) or model.language
 
 
 class Budget:
@@ -255,26 +246,27 @@ class _Sentences:
         return sum(map(str.isalpha, near)) >= len(near) * _MIN_LETTER_SHARE
 
 
+def truecase(text: str) -> str:
+    """Return *text*, if it has no capitals, with one for each word that is not ordinary."""
+    if not text.islower():
+        return text
+    cased = _WORD.sub(
+        lambda found: found[0] if found[0] in ORDINARY else found[0].capitalize(), text
+    )
+    return cased if len(cased) == len(text) else text
+
+
 def _find_possible_names(text: str) -> Iterator[Place]:
     """Yield the words of a cased *text* that may be of a name: not ordinary, with a capital."""
     for match in _CAPITAL_WORD.finditer(text):
-        if _may_be_name(text, match.group(), *match.span()):
+        lower = match[0].lower()
+        if lower in ORDINARY or len(lower) == 1:
+            continue
+        begins = _BEGINS_SENTENCE.search(
+            text[max(0, match.start() - _BEFORE_CHARS) : match.start()]
+        )
+        if not begins or fold(lower) in ALL_NAMES or not is_english_word(lower):
             yield Place(*match.span())
-
-
-def _may_be_name(text: str, word: str, start: int, end: int) -> bool:
-    lower = word.lower()
-    if lower in ORDINARY or len(word) == 1 or not stands_alone(text, start, end):
-        return False
-    if fold_case(word) in ALL_NAMES:
-        return True
-    if is_camel_case(word) or lower in known_things():
-        return False
-    if word.isupper() and (len(word) <= _SHORT_ACRONYM or is_english_word(lower)):
-        return text.isupper()
-    if not is_english_word(lower) or lower in SURNAMES_TOO:
-        return True
-    return not _BEGINS_SENTENCE.search(text[max(0, start - _BEFORE_CHARS) : start])
 
 
 def _batches(places: Iterable[Place]) -> Iterator[list[Place]]:

@@ -62,11 +62,11 @@ def test_a_missing_model_is_done_without(keys, caplog, name):
     redactor = build_redactor(model=name, keys=keys)
     with caplog.at_level(logging.WARNING, logger="mnemoscope"):
         redacted = [
-            redactor.begin().text(f"{number} My name is Zuzana Ruoho, of Kvelertak")
+            redactor.begin().text(f"{number} My name is Zuzana Ruoho, of Leeds")
             for number in range(3)
         ]
 
-    assert redacted[0] == "0 My name is <PERSON>, of Kvelertak"
+    assert redacted[0] == "0 My name is <PERSON>, of Leeds"
     assert redactor.health().state is ModelState.MISSING
     assert redactor.health().is_degraded
     assert len(caplog.records) == 1
@@ -81,8 +81,8 @@ def test_a_corrupt_model_is_done_without(keys, tmp_path, caplog):
     redactor = build_redactor(model=str(tmp_path), keys=keys)
 
     assert (
-        redactor.begin().text("My name is Zuzana Ruoho, of Kvelertak")
-        == "My name is <PERSON>, of Kvelertak"
+        redactor.begin().text("My name is Zuzana Ruoho, of Leeds")
+        == "My name is <PERSON>, of Leeds"
     )
     assert redactor.health().state is ModelState.FAILED
     assert redactor.health().error

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemoscope.memory.privacy.detectors import disguises, persons
+from mnemoscope.memory.privacy.detectors import disguises
 from mnemoscope.memory.privacy.detectors.credentials import CREDENTIAL_WORDS
 from mnemoscope.memory.privacy.detectors.known_identifiers import KnownIdentifiers
 from mnemoscope.memory.privacy.detectors.normalized_text import (
@@ -12,9 +12,10 @@ from mnemoscope.memory.privacy.detectors.normalized_text import (
     may_be_disguised,
     normalize_text,
 )
-from mnemoscope.memory.privacy.detectors.person_lexicon import read_lexicon
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
 from mnemoscope.memory.privacy.engine.gate import _PLAIN_WORDS, DETECTORS
+from mnemoscope.memory.privacy.names import find
+from mnemoscope.memory.privacy.names.tagger import load
 
 WORDS = (
     *("tea", "green", "the", "likes", "prefers", "said", "my name is", "call me", "Dear", "mr"),
@@ -85,30 +86,17 @@ def test_a_word_for_a_secret_is_a_clue(redactor, text):
 @example("mr quxley")
 @example("Phone\nAda Quxley")
 def test_a_text_that_says_no_name_has_none(text):
-    """Every rule for names, asked by itself, agrees."""
+    """The model of names, asked all the same, agrees."""
     features = extract_features(text)
-    capitals = list(persons._unusual_capitals(text, features))
-    if not persons._has_no_evidence(text, features, capitals):
-        return
-    found = [
-        *persons._announced(text, features),
-        *persons._capitalised(text, features, capitals),
-        *persons._in_name_lists(text, features),
-        *persons._speakers(text),
-        *persons._on_own_lines(text, features),
-    ]
-
-    assert found == []
+    if not find.may_hold_person(text, features):
+        assert list(find.find_persons(text, features)) == []
 
 
 def test_an_ordinary_text_says_no_name():
     """Else the shortcut would be none."""
     text = "She likes green tea with milk"
 
-    features = extract_features(text)
-    capitals = list(persons._unusual_capitals(text, features))
-
-    assert persons._has_no_evidence(text, features, capitals)
+    assert not find.may_hold_person(text, extract_features(text))
 
 
 @pytest.mark.parametrize(
@@ -138,13 +126,13 @@ def test_a_name_that_stands_once_is_found_as_one_that_is_repeated(redactor, end)
     )
 
 
-def test_preparing_reads_the_words_around_names(make):
-    """Of all scripts: no text with a name waits for them."""
-    read_lexicon.cache_clear()
+def test_preparing_reads_models_and_lists_of_names(make):
+    """No text with a name waits for them."""
+    load.cache_clear()
 
     make().prepare()
 
-    assert read_lexicon.cache_info().currsize == 6
+    assert load.cache_info().currsize == 2
 
 
 PIECES = (

@@ -1,4 +1,4 @@
-"""Code, JSON and log lines are told by their form, and names in them need more evidence."""
+"""Code, JSON and log lines are told by their form, which weighs when names are read."""
 
 from __future__ import annotations
 
@@ -41,21 +41,16 @@ PEOPLE_IN_CODE = [
 ]
 
 
-def _span(text):
-    start = text.index("Quorl")
-    return text, start, start + len("Quorl")
-
-
 @pytest.mark.parametrize("line", TECHNICAL)
 def test_a_line_of_a_machine_is_told_by_its_form(line):
-    """Wherever it stands in a text."""
-    assert is_technical(*_span(f"Look at this.\n{line}\nIt is odd."))
+    """Of logs, of data, and of the usual languages."""
+    assert is_technical(line)
 
 
 @pytest.mark.parametrize("line", PROSE)
 def test_prose_and_sentences_within_code_are_none(line):
     """A comment and a quoted text are what people write."""
-    assert not is_technical(*_span(line))
+    assert not is_technical(line)
 
 
 @pytest.mark.parametrize("text", WORDS_OF_CODE)
@@ -72,5 +67,5 @@ def test_people_in_logs_and_data_are_found(redactor, text, name):
 
 def test_a_text_about_software_is_told_by_what_stands_near():
     """Versions, calls, paths and acronyms; not by a town or a date."""
-    assert is_about_technology(*_span("upgrade to 2.1.0 before Quorl reads the API"))
-    assert not is_about_technology(*_span("we flew to Lisbon on Monday with Quorl, it was hot"))
+    assert is_about_technology("upgrade to 2.1.0 before Quorl reads the API")
+    assert not is_about_technology("we flew to Lisbon on Monday with Quorl, it was hot")

@@ -1,0 +1,1 @@
+"""How the models of names are learned, and what they find: `make train-names`."""

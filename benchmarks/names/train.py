@@ -1,0 +1,201 @@
+"""
+Learn the models of names: ``python -m benchmarks.names.train DATA [--held-out]``.
+
+DATA is the folder of labelled text. With ``--held-out`` the halves that `score` reports on are left
+out; what is shipped has learned from all of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pycrfsuite
+
+from benchmarks.names.sentences import (
+    LOCALES,
+    UNSPACED,
+    NameMaker,
+    Sentence,
+    UnspacedNameMaker,
+    like_german,
+    listed,
+    made,
+    of_corpus,
+    read,
+    replaced,
+)
+from mnemoscope.memory.privacy import names
+from mnemoscope.memory.privacy.detectors.lexicon import fold
+from mnemoscope.memory.privacy.names import unspaced
+from mnemoscope.memory.privacy.names.features import read_sequences
+from mnemoscope.memory.privacy.names.words import Words
+from tests.privacy.corpora import languages, negatives, running_text
+from tests.privacy.corpora.document import Half
+
+Case = tuple[Sentence, float, float]
+"""A sentence, the share of its names that no list has, and of its sequences without their words."""
+
+_MODELS = Path(names.__file__).with_name("data")
+_UNCASED = frozenset({"ar", "fa", "he", "hi"})
+_WORDS = re.compile(r"(?:w=|e=|b=|a=|bb=|begin>)|[a-zA-Z][<>][^>]+\Z")
+_PARTS = ("-4=", "-3=", "+3=")
+_SPACED = {"c1": 0.1, "c2": 0.2, "max_iterations": 100, "feature.minfreq": 3}
+_BY_CHARACTER = {"c1": 1.0, "c2": 0.05, "max_iterations": 60, "feature.minfreq": 3}
+
+
+def main() -> None:
+    """Learn both models."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--out", type=Path, default=_MODELS)
+    args = parser.parse_args()
+    sentences = Sentences(args.data, leave_out=args.held_out)
+    _train(sentences.spaced(), args.out / "names.crf", _SPACED)
+    _train(sentences.by_character(), args.out / "names_unspaced.crf", _BY_CHARACTER)
+
+
+def _train(
+    items: Iterable[tuple[list[list[str]], list[str]]], out: Path, settings: dict[str, Any]
+) -> None:
+    trainer = pycrfsuite.Trainer("lbfgs", settings, verbose=False)
+    for attributes, labels in items:
+        trainer.append(attributes, labels)
+    trainer.train(str(out))
+
+
+class Sentences:
+    """
+    All that is learned from.
+
+    Args:
+        data: The folder of labelled text.
+        leave_out: Leave out what `score` reports on.
+    """
+
+    def __init__(self, data: Path, *, leave_out: bool) -> None:
+        self._random = Random(1)  # noqa: S311 - the same in every run
+        self._names = NameMaker(self._random)
+        files = ("train_names.jsonl.gz", "running_text.jsonl", "presidio_synth_v2.jsonl")
+        forms = ("forms_es.jsonl", "mixed_pl.jsonl")
+        read_all = [each for name in (*files, *forms) for each in read(data / name)]
+        self._read = [each for each in read_all if not (leave_out and each.is_held_out)]
+
+    def spaced(self) -> Iterator[tuple[list[list[str]], list[str]]]:
+        """Yield sequences of words, and their labels."""
+        for sentence, hidden, without in self._cases():
+            words = Words(self._hidden(sentence, hidden))
+            for sequence in read_sequences(sentence.text, words):
+                spans = _spans_of(sentence, sequence.tokens)
+                labels = [
+                    "O" if span is None else "I" if is_joined and span == before else "B"
+                    for span, before, is_joined in zip(
+                        spans, [None, *spans], sequence.joined, strict=False
+                    )
+                ]
+                yield self._without_words(sequence.attributes, without), labels
+
+    def by_character(self) -> Iterator[tuple[list[list[str]], list[str]]]:
+        """Yield sequences of characters, and their labels."""
+        for sentence in self._unspaced_sentences():
+            starts = {start for start, _ in sentence.spans}
+            inside = {at for span in sentence.spans for at in range(*span)}
+            for sequence in unspaced.read_sequences(sentence.text):
+                labels = [
+                    "O" if each.start not in inside else "B" if each.start in starts else "I"
+                    for each in sequence.tokens
+                ]
+                yield sequence.attributes, labels
+
+    def _cases(self) -> Iterator[Case]:
+        for sentence in self._read:
+            if sentence.language not in UNSPACED:
+                is_real = sentence.key.startswith("train")
+                yield from self._real(sentence) if is_real else self._document(sentence)
+        for sentence in made(self._random, 12):
+            yield sentence, 0.3, 0.15
+        for sentence in listed(self._random, 6):
+            yield sentence, 0.2, 0.1
+        for sentence in of_corpus(languages.documents(Half.DEVELOPMENT, per_template=3)):
+            if sentence.language not in UNSPACED:
+                yield sentence, 0.1 if sentence.language in _UNCASED else 0.3, 0.4
+        for sentence in of_corpus(running_text.documents(Half.DEVELOPMENT, per_template=3)):
+            yield sentence, 0.3, 0.4
+        for sentence in of_corpus(negatives.documents(Half.DEVELOPMENT, per_template=10)):
+            yield sentence, 0.0, 0.2
+
+    def _real(self, sentence: Sentence) -> Iterator[Case]:
+        """Yield a sentence of running text, and what is made of it."""
+        is_english = sentence.language == "en"
+        yield sentence, 0.05, 0.15
+        if is_english:
+            yield sentence, 0.2, 0.0
+            yield sentence._replace(text=sentence.text.lower()), 0.0, 0.3
+        copies = 0 if not sentence.spans else 4 if is_english else 1
+        for _ in range(copies):
+            among = LOCALES[sentence.language] if self._random.random() < 0.6 else ""
+            other = self._with_names(sentence, among)
+            if other.text.endswith(".") and self._random.random() < 0.2:
+                other = other._replace(text=f"{other.text[:-1]}?")
+            yield other, 0.25, 0.1 if is_english else 0.4
+        if sentence.language in {"da", "sv"} and self._random.random() < 0.5:
+            german = self._with_names(sentence, "de_DE own_de de_AT")
+            yield like_german(german, self._random), 0.3, 0.9
+
+    def _document(self, sentence: Sentence) -> Iterator[Case]:
+        """Yield a document, and copies with other names."""
+        yield sentence, 0.1, 0.2
+        for _ in range(3 if sentence.spans else 0):
+            yield self._with_names(sentence, ""), 0.3, 0.3
+
+    def _with_names(self, sentence: Sentence, among: str) -> Sentence:
+        locale = self._names.locale(among)
+        return replaced(sentence, lambda name: self._names.like(name, locale))
+
+    def _hidden(self, sentence: Sentence, share: float) -> frozenset[str]:
+        """Return names of a sentence that are taken to be in no list."""
+        found: set[str] = set()
+        for start, end in sentence.spans:
+            if self._random.random() < share:
+                found.update(map(fold, sentence.text[start:end].replace(".", " ").split()))
+        return frozenset(found)
+
+    def _without_words(self, attributes: list[list[str]], share: float) -> list[list[str]]:
+        """Return attributes without words, as they are in languages that nothing is learned of."""
+        if self._random.random() >= share:
+            return attributes
+        cut = _PARTS if self._random.random() < 0.3 else ("e=",)
+        return [
+            [each for each in item if not _WORDS.match(each) and not each.startswith(cut)]
+            for item in attributes
+        ]
+
+    def _unspaced_sentences(self) -> Iterator[Sentence]:
+        maker = UnspacedNameMaker(self._random)
+        corpus = languages.documents(Half.DEVELOPMENT, languages=sorted(UNSPACED), per_template=3)
+        real = [each for each in self._read if each.language in UNSPACED]
+        for sentence in (*real, *of_corpus(corpus)):
+            yield sentence
+            language = sentence.language
+            copies = 0 if not sentence.spans else 1 if language == "zh" else 3
+            for _ in range(copies):
+                yield replaced(sentence, lambda name, of=language: maker.like(name, of))
+        for sentence in of_corpus(negatives.documents(Half.DEVELOPMENT, per_template=3)):
+            if sentence.language in UNSPACED:
+                yield sentence
+
+
+def _spans_of(sentence: Sentence, tokens: Iterable[Any]) -> list[tuple[int, int] | None]:
+    return [
+        next((span for span in sentence.spans if span[0] < each.end and each.start < span[1]), None)
+        for each in tokens
+    ]
+
+
+if __name__ == "__main__":
+    main()

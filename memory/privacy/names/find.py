@@ -1,0 +1,162 @@
+"""
+Names of people in a text, as a learned model reads them.
+
+The model gives each word that may be part of a name a probability. A word that is surely a name at
+one place of a text needs little at its others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
+
+from ..detectors.finding import Finding
+from ..detectors.lazy_pattern import compile_later
+from ..detectors.lexicon import fold
+from ..detectors.prefilter import TextFeatures
+from ..detectors.word_lists import AMBIGUOUS_NAMES, ORDINARY
+from . import unspaced
+from .features import read_sequences
+from .lists import small_names, word_table
+from .tagger import ItemReading, load
+from .weighing import LanguageReading, read_weights
+from .words import Sequence, Token, Words
+
+WHY = "the model of names"
+_TAKEN, _SURE, _LEAST = 0.4, 0.9, 0.1
+_MOST = 0.75
+"""The score of a certain name: what a shape or a label says of the same place counts more."""
+
+_LEAST_CHARS = 3
+_CAPITALISED = compile_later(r"[^\W\d_a-z][^\W\d_]*")
+_UNSPACED = compile_later("[\u3040-\u9fff\u0e00-\u0e7f\uac00-\ud7a3]")
+_WORD = compile_later(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
+_CUES = frozenset("ilm")
+
+
+def is_clue(word: str) -> bool:
+    """Return whether an ASCII text with *word* may hold a name that does not show by a capital."""
+    return word in small_names() or not _CUES.isdisjoint(word_table().get(word, ""))
+
+
+def may_hold_person(text: str, features: TextFeatures) -> bool:
+    """Return whether a word of the text is not ordinary, or is also a name."""
+    unusual = features.words - ORDINARY
+    if not unusual and features.words.isdisjoint(AMBIGUOUS_NAMES):
+        return False
+    if not text.isascii() or ":" in text or any(map(is_clue, features.words)):
+        return True
+    return any(
+        (word := match.group().lower()) in unusual or word in AMBIGUOUS_NAMES
+        for match in _CAPITALISED.finditer(text)
+        if match.group()[0].isupper()
+    )
+
+
+def find_persons(
+    text: str, _features: TextFeatures, reading: LanguageReading | None = None
+) -> Iterator[Finding]:
+    """
+    Find names of people.
+
+    Args:
+        text: Any text.
+        reading: What a language model read in it.
+    """
+    if not text.isascii():
+        # A lone surrogate cannot be encoded for a model; "?" is as long.
+        text = text.encode("utf-8", "replace").decode()
+    yield from _find("names", text, read_sequences(text, Words()), reading)
+    if not text.isascii() and _UNSPACED.search(text):
+        yield from _find("names_unspaced", text, unspaced.read_sequences(text), reading)
+
+
+def _find(
+    model: str, text: str, sequences: Iterable[Sequence], reading: LanguageReading | None
+) -> Iterator[Finding]:
+    read: list[tuple[Sequence, list[ItemReading]]] = []
+    sure: set[str] = set()
+    for sequence in sequences:
+        readings = load(model).read(sequence.attributes)
+        if reading is not None:
+            readings = list(map(partial(_weigh, reading), sequence.tokens, readings))
+        read.append((sequence, readings))
+        sure.update(
+            token.word.folded
+            for token, each in zip(sequence.tokens, readings, strict=True)
+            if each.probability >= _SURE
+        )
+    for sequence, readings in read:
+        for found in _spans(sequence, readings, sure - {""}):
+            yield _with_dot(found, text)
+
+
+def _with_dot(found: Finding, text: str) -> Finding:
+    """Return a name that ends with an initial with the dot of the initial."""
+    has_initial = (
+        text[found.end - 2 : found.end].strip()[:-1] == "" and text[found.end - 1].isupper()
+    )
+    is_longer = (
+        found.end - found.start > 1 and has_initial and text[found.end : found.end + 1] == "."
+    )
+    return found._replace(end=found.end + 1) if is_longer else found
+
+
+def _weigh(language: LanguageReading, token: Token, reading: ItemReading) -> ItemReading:
+    label = language.label_at(token.start, token.end)
+    if label is None:
+        return reading
+    return reading._replace(probability=read_weights().weigh(reading.probability, label))
+
+
+def _spans(
+    sequence: Sequence, readings: Iterable[ItemReading], sure: Collection[str]
+) -> Iterator[Finding]:
+    """Yield the names of a sequence: each is a run of items that are likely enough."""
+    found: Finding | None = None
+    for token, reading, joined in zip(sequence.tokens, readings, sequence.joined, strict=True):
+        least = _LEAST if token.word.folded in sure else _TAKEN
+        score = _MOST * reading.probability
+        if reading.probability < least:
+            if found is not None:
+                yield found
+            found = None
+        elif found is not None and joined and reading.continues:
+            found = found._replace(end=token.end, score=max(found.score, score))
+        else:
+            if found is not None:
+                yield found
+            found = Finding(token.start, token.end, "PERSON", score, WHY)
+    if found is not None:
+        yield found
+
+
+def find_repeated_names(text: str, found: Collection[Finding]) -> Iterator[Finding]:
+    """Find the words of sure names in *found* elsewhere in a *text* that was read in pieces."""
+    parts = {
+        word
+        for each in found
+        if each.score >= _MOST * _SURE
+        for word in _WORD.findall(text[each.start : each.end])
+        if len(word) >= _LEAST_CHARS and word[0].isupper() and _is_name_alone(word)
+    }
+    if not parts:
+        return
+    for match in _WORD.finditer(text):
+        if match.group() in parts:
+            yield Finding(
+                *match.span(), "PERSON", _MOST * _TAKEN, "a name found elsewhere in the text"
+            )
+
+
+def _is_name_alone(word: str) -> bool:
+    kinds = word_table().get(fold(word), "")
+    return "o" not in kinds and "k" not in kinds and "a" not in kinds
+
+
+def prepare() -> None:
+    """Read the models and lists now, so that no search waits for them."""
+    for name in ("names", "names_unspaced"):
+        load(name)
+    word_table()
+    small_names()

@@ -1,0 +1,144 @@
+"""Names of people as the learned model reads them: questions, chats, repetition, odd text."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from mnemoscope.memory.privacy.detectors.finding import Finding
+from mnemoscope.memory.privacy.detectors.prefilter import extract_features
+from mnemoscope.memory.privacy.names import find
+from mnemoscope.memory.privacy.names.weighing import LanguageReading, read_weights
+
+CONVERSATIONS = Path(__file__).parents[4] / "shared/data/locomo"
+LEAST_FOUND = 0.97
+
+QUESTIONS = {
+    "en": ("What did {} say about the trip?", "{} said a lot about the trip."),
+    "de": ("Was hat {} über die Reise gesagt?", "{} hat viel über die Reise gesagt."),
+    "fr": ("Qu'est-ce que {} a dit du voyage ?", "{} a beaucoup parlé du voyage."),
+    "es": ("¿Qué dijo {} sobre el viaje?", "{} dijo mucho sobre el viaje."),
+    "it": ("Che cosa ha detto {} del viaggio?", "{} ha detto molto del viaggio."),
+    "pt": ("O que {} disse sobre a viagem?", "{} disse muito sobre a viagem."),
+    "nl": ("Wat zei {} over de reis?", "{} zei veel over de reis."),
+    "pl": ("Co {} powiedziała o podróży?", "{} powiedziała dużo o podróży."),
+    "sv": ("Vad sa {} om resan?", "{} sa mycket om resan."),
+    "da": ("Hvad sagde {} om rejsen?", "{} sagde meget om rejsen."),
+}
+NAMES = (
+    *("Sarah", "Anna", "Maria", "Julia", "Laura", "Sofia", "Emma", "Nina", "Clara", "Lena"),
+    *("Alice", "Hannah", "Lisa", "Marie", "Elena", "Monika", "Karin", "Ingrid", "Paula", "Rosa"),
+    *("Robert", "Paul", "Michael", "Stefan", "Anton", "Jonas", "Erik", "Pedro", "Hugo", "Tom"),
+    *("Peter", "Thomas", "Daniel", "Martin", "Lucas", "David", "Simon", "Oscar", "Marco", "Felix"),
+)
+
+
+def found_in(text, reading=None):
+    """Return the names in *text*."""
+    return {
+        text[each.start : each.end]
+        for each in find.find_persons(text, extract_features(text), reading)
+    }
+
+
+@pytest.mark.parametrize("language", QUESTIONS)
+def test_a_first_name_in_a_question_is_found_as_in_a_statement(language):
+    """A recall is a question: its pseudonym has to be that of the memory."""
+    question, statement = QUESTIONS[language]
+    asked = [name for name in NAMES if name in found_in(question.format(name))]
+    said = [name for name in NAMES if name in found_in(statement.format(name))]
+
+    assert len(asked) >= 0.94 * len(said)
+    assert len(said) >= 0.95 * len(NAMES)
+
+
+@pytest.mark.skipif(not CONVERSATIONS.exists(), reason="the conversations are not of the project")
+def test_speakers_are_found_in_questions_about_a_conversation():
+    """In those of two long conversations that other people wrote."""
+    asked = missed = 0
+    for path in sorted(CONVERSATIONS.glob("*.json")):
+        conversation = json.loads(path.read_text("utf-8"))
+        for each in conversation["qa"]:
+            for name in (conversation["speaker_a"], conversation["speaker_b"]):
+                if name in each["question"]:
+                    asked += 1
+                    missed += not any(name in found for found in found_in(each["question"]))
+
+    assert missed <= (1 - LEAST_FOUND) * asked
+
+
+@pytest.mark.parametrize("text", ["Anna: ok\nJan: yes", "anna: ok\nlena: see you"])
+def test_those_who_speak_in_a_chat_are_found(text):
+    """However small they write their names."""
+    assert len(found_in(text)) == 2
+
+
+def test_a_list_of_names_is_found_whole():
+    """Each name is evidence for those beside it."""
+    names = {"Rogelio", "Sharon", "Jessica", "Chloe", "Andrea", "Brandi"}
+
+    assert found_in("They had 6: Rogelio, Sharon, Jessica, Chloe, Andrea and Brandi.") == names
+
+
+def test_names_in_a_text_without_offsets_of_its_own_are_found_where_they_stand():
+    """A lone surrogate, a NUL and an accent of its own change no offset."""
+    text = "\ud800 a\x00 e\u0301 and my name is Anna Smith."
+
+    assert "Anna Smith" in found_in(text)
+
+
+def test_what_is_surely_a_name_is_one_wherever_a_long_text_repeats_it():
+    """It was read in pieces, of which one may say little about it."""
+    text = "I met Melanie Quxley. Then I saw Quxley, and not quxley."
+    sure = Finding(6, 20, "PERSON", 0.74, "the model of names")
+
+    found = [text[each.start : each.end] for each in find.find_repeated_names(text, [sure])]
+
+    assert found == ["Melanie", "Quxley", "Quxley"]
+
+
+def test_a_language_model_adds_to_the_evidence():
+    """What it reads as a person is likelier one than what it has seen and not read as one."""
+    weights = read_weights()
+
+    assert weights.weigh(0.4, "PERSON") > 0.5 > weights.weigh(0.4, "nothing")
+
+
+def test_what_a_language_model_was_not_shown_it_says_nothing_about():
+    """In a text of two languages it reads one of them."""
+    reading = LanguageReading([Finding(0, 4, "LOCATION", 0.8, "language model")], [(0, 10)])
+
+    assert [reading.label_at(0, 4), reading.label_at(5, 9), reading.label_at(12, 15)] == [
+        "LOCATION",
+        "nothing",
+        None,
+    ]
+
+
+def test_threads_read_the_same():
+    """They share one model, which holds the items of one text at a time."""
+    texts = [f"{name} met {other} in town." for name in NAMES for other in NAMES]
+    alone = [found_in(text) for text in texts]
+    together: dict[int, list[set[str]]] = {}
+
+    def read(number):
+        together[number] = [found_in(text) for text in texts]
+
+    threads = [threading.Thread(target=read, args=(number,)) for number in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+    assert all(found == alone for found in together.values())
+
+
+def test_what_is_kept_of_words_shows_none():
+    """In a traceback of a crash reporter, say."""
+    text = "my name is Anna Smith"
+    words = find.Words()
+    shown = [repr(each) for each in find.read_sequences(text, words)]
+
+    assert shown
+    assert not any("Anna" in each for each in [*shown, repr(words.read("Anna"))])

@@ -35,9 +35,9 @@ from ..detectors.pace import Pace
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
 from ..detectors.word_lists import split_words
-from ..models.language_models import Budget, LanguageModels, Reading
+from ..models.language_models import LanguageModels, ModelReading, ReadingBudget
 from ..names.find import find_repeated_names
-from .gate import UNCHUNKED, Gate
+from .gate import UNCHUNKED, DetectorGate
 from .name_spans import clean_names
 from .plain_texts import find_plain
 from .warm_up import TEXTS
@@ -129,7 +129,7 @@ class Engine:
         self._lists = lists
         self._is_replaced = is_replaced
         self._find_placeholders = find_placeholders
-        self._gate = Gate(is_replaced)
+        self._gate = DetectorGate(is_replaced)
         # Otherwise a year is a date, and a model or a recognizer may find anything in a number.
         patterns_suffice = not self._gate.opted_in and models.entities <= _PERSON_ONLY
         self._patterns_only = patterns_suffice and not has_custom and not lists.denied
@@ -344,12 +344,12 @@ class Engine:
         self, text: str, features: TextFeatures, known: KnownIdentifiers, pace: Pace | None
     ) -> Iterator[Finding]:
         yield from known.find(text, features)
-        yield from self._ask_in_chunks(text, features, Budget(self._model_chars), pace)
+        yield from self._ask_in_chunks(text, features, ReadingBudget(self._model_chars), pace)
         if features.has_long_word:
             yield from self._search_base64(text, known, pace)
 
     def _ask_in_chunks(
-        self, text: str, features: TextFeatures, budget: Budget | None, pace: Pace | None
+        self, text: str, features: TextFeatures, budget: ReadingBudget | None, pace: Pace | None
     ) -> Iterator[Finding]:
         """Ask the recognizers about a text, and about a long one chunk by chunk."""
         if len(text) <= _CHUNK_CHARS:
@@ -368,7 +368,7 @@ class Engine:
         yield from find_repeated_names(text, names)
 
     def _ask(
-        self, text: str, features: TextFeatures, budget: Budget | None, pace: Pace | None
+        self, text: str, features: TextFeatures, budget: ReadingBudget | None, pace: Pace | None
     ) -> Iterable[Finding]:
         """Return what Presidio's engine finds in what the gate lets through."""
         detectors = self._gate.choose(text, features)
@@ -376,7 +376,7 @@ class Engine:
         if not (detectors or may_read or self._has_custom):
             return ()
         analyzer = self._lend_analyzer(pace)
-        readings: list[Reading] = []
+        readings: list[ModelReading] = []
         if budget is not None and may_read:
             readings += self.models.read(text, budget, pace)
         if self._has_custom and pace is not None:

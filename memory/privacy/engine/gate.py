@@ -175,7 +175,7 @@ _TRIGGER_WORDS = credentials.CREDENTIAL_WORDS | {"corner"}
 """Words that the other detectors for texts without digits wait for."""
 
 
-class Gate:
+class DetectorGate:
     """
     The choice of detectors for a text.
 

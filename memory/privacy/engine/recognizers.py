@@ -18,7 +18,7 @@ from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
 from ..detectors.finding import DIRECT, QUASI, Finding
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..models.custom_recognizers import CustomRecognizer
-from ..models.language_models import Reading
+from ..models.language_models import ModelReading
 from ..names.find import find_persons
 from ..names.weighing import LanguageReading
 from .gate import DETECTORS, OPT_IN, PERSONS, Detector
@@ -38,7 +38,7 @@ class TextArtifacts(NlpArtifacts):
         readings: What language models have read in it.
     """
 
-    def __init__(self, features: TextFeatures, readings: Sequence[Reading]) -> None:
+    def __init__(self, features: TextFeatures, readings: Sequence[ModelReading]) -> None:
         super().__init__([], [], [], [], None, LANGUAGE)  # type: ignore[arg-type]
         self.features = features
         self.readings = readings
@@ -132,7 +132,7 @@ class ReadingRecognizer(EntityRecognizer):
         nlp_artifacts: NlpArtifacts,
     ) -> list[RecognizerResult]:
         """Return the entities in the readings of *text*."""
-        readings: Sequence[Reading] = ()
+        readings: Sequence[ModelReading] = ()
         if isinstance(nlp_artifacts, TextArtifacts):
             readings = nlp_artifacts.readings
         return [
@@ -179,7 +179,7 @@ class Analyzer:
         text: str,
         features: TextFeatures,
         detectors: Iterable[Detector],
-        readings: Sequence[Reading],
+        readings: Sequence[ModelReading],
     ) -> Iterator[Finding]:
         """Yield what *detectors*, language models and the user's recognizers find in *text*."""
         chosen: list[EntityRecognizer] = [self._ours[each.name] for each in detectors]

@@ -61,7 +61,7 @@ class Place(NamedTuple):
     end: int
 
 
-class Reading(NamedTuple):
+class ModelReading(NamedTuple):
     """
     What has been read of a text.
 
@@ -75,7 +75,7 @@ class Reading(NamedTuple):
 
     def __repr__(self) -> str:
         """Hide the text."""
-        return f"Reading({len(self.findings)} findings)"
+        return f"ModelReading({len(self.findings)} findings)"
 
 
 class LanguageModels:
@@ -126,7 +126,9 @@ class LanguageModels:
             )
         )
 
-    def read(self, text: str, budget: Budget, pace: Pace | None = None) -> Iterator[Reading]:
+    def read(
+        self, text: str, budget: ReadingBudget, pace: Pace | None = None
+    ) -> Iterator[ModelReading]:
         """
         Yield what the models read in the sentences that may hold what is looked for.
 
@@ -152,11 +154,11 @@ class LanguageModels:
                     pace.between_pieces()
                 texts = [readable[start:end] for start, end in batch]
                 if model is None or not budget.allows(texts):
-                    yield Reading(_beyond(places, batch), [])
+                    yield ModelReading(_beyond(places, batch), [])
                     continue
                 with _lent(model, pace) as pipeline:
                     read = [] if pipeline is None else list(pipeline.find(texts))
-                yield Reading([*_moved(zip(batch, read, strict=False))], batch)
+                yield ModelReading([*_moved(zip(batch, read, strict=False))], batch)
 
     def _by_model(
         self, sentences: _Sentences, places: Iterable[Place]
@@ -180,7 +182,7 @@ class LanguageModels:
         return None
 
 
-class Budget:
+class ReadingBudget:
     """
     What models may still be shown of one text. Once it is used up, nothing more fits in.
 

@@ -48,7 +48,7 @@ _BEGINS_SENTENCE = compile_later(r"(?:^|[.!?:…\n>*•|\"“(\[-])[\s\"“'*_#>
 _BEFORE_CHARS = 8
 
 
-class Place(NamedTuple):
+class Passage(NamedTuple):
     """
     A part of a text.
 
@@ -71,7 +71,7 @@ class ModelReading(NamedTuple):
     """
 
     findings: list[Finding]
-    shown: list[Place]
+    shown: list[Passage]
 
     def __repr__(self) -> str:
         """Hide the text."""
@@ -161,10 +161,10 @@ class LanguageModels:
                 yield ModelReading([*_moved(zip(batch, read, strict=False))], batch)
 
     def _by_model(
-        self, sentences: _Sentences, places: Iterable[Place]
-    ) -> Iterator[tuple[NameModel | None, list[Place]]]:
+        self, sentences: _Sentences, places: Iterable[Passage]
+    ) -> Iterator[tuple[NameModel | None, list[Passage]]]:
         """Yield each model with its places; None with those in what is no language at all."""
-        chosen: dict[NameModel | None, list[Place]] = {}
+        chosen: dict[NameModel | None, list[Passage]] = {}
         for place in places:
             language = sentences.language_of(place)
             model = self._model_of(language)
@@ -207,33 +207,33 @@ class _Sentences:
     def __init__(self, text: str) -> None:
         self._text = text
         self._ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-        self._known: dict[Place, str | None] = {}
+        self._known: dict[Passage, str | None] = {}
 
-    def all(self) -> Iterator[Place]:
+    def all(self) -> Iterator[Passage]:
         """Yield every sentence, and a long one in pieces that overlap."""
         for start, end in zip([0, *self._ends], [*self._ends, len(self._text)], strict=True):
             sentence = self._text[start:end]
             for offset, piece in split_into_chunks(sentence, size=_SENTENCE_CHARS):
                 if not piece.isspace():
-                    yield Place(start + offset, start + offset + len(piece))
+                    yield Passage(start + offset, start + offset + len(piece))
 
-    def around(self, place: Place) -> Place:
+    def around(self, place: Passage) -> Passage:
         """Return the sentence of *place*, or of a long one the words around it."""
         before = bisect_right(self._ends, place.start)
         after = bisect_left(self._ends, place.end)
         start = self._ends[before - 1] if before else 0
         end = self._ends[after] if after < len(self._ends) else len(self._text)
         if end - start <= _SENTENCE_CHARS:
-            return Place(start, end)
+            return Passage(start, end)
         # The same piece for all places of one stretch, as they are shown together.
         half = _SENTENCE_CHARS // 2
         first = start + (place.start - start) // half * half
         last = max(place.end, min(end, first + _SENTENCE_CHARS))
         before = self._text.rfind(" ", max(start, first - _WORD_CHARS), first)
         after = self._text.find(" ", last, min(end, last + _WORD_CHARS))
-        return Place(before if before != -1 else first, after if after != -1 else last)
+        return Passage(before if before != -1 else first, after if after != -1 else last)
 
-    def language_of(self, place: Place) -> str | None:
+    def language_of(self, place: Passage) -> str | None:
         """Return the language of *place*, else of what is around it. None: unsure."""
         if place not in self._known:
             start, end = place
@@ -242,7 +242,7 @@ class _Sentences:
             self._known[place] = language or identify_language(around)
         return self._known[place]
 
-    def has_words(self, place: Place) -> bool:
+    def has_words(self, place: Passage) -> bool:
         """Return whether there is language near *place*; brackets are each a token, and slow."""
         near = self._text[max(0, place.start - _SURROUNDING_CHARS) : place.end + _SURROUNDING_CHARS]
         return sum(map(str.isalpha, near)) >= len(near) * _MIN_LETTER_SHARE
@@ -258,7 +258,7 @@ def truecase(text: str) -> str:
     return cased if len(cased) == len(text) else text
 
 
-def _find_possible_names(text: str) -> Iterator[Place]:
+def _find_possible_names(text: str) -> Iterator[Passage]:
     """Yield the words of a cased *text* that may be of a name: not ordinary, with a capital."""
     for match in _CAPITAL_WORD.finditer(text):
         lower = match[0].lower()
@@ -268,12 +268,12 @@ def _find_possible_names(text: str) -> Iterator[Place]:
             text[max(0, match.start() - _BEFORE_CHARS) : match.start()]
         )
         if not begins or fold(lower) in ALL_NAMES or not is_english_word(lower):
-            yield Place(*match.span())
+            yield Passage(*match.span())
 
 
-def _batches(places: Iterable[Place]) -> Iterator[list[Place]]:
+def _batches(places: Iterable[Passage]) -> Iterator[list[Passage]]:
     """Yield *places* in batches, each short unless a place is long."""
-    batch: list[Place] = []
+    batch: list[Passage] = []
     chars = 0
     for place in places:
         length = place.end - place.start
@@ -286,13 +286,13 @@ def _batches(places: Iterable[Place]) -> Iterator[list[Place]]:
         yield batch
 
 
-def _moved(read: Iterable[tuple[Place, list[Finding]]]) -> Iterator[Finding]:
+def _moved(read: Iterable[tuple[Passage, list[Finding]]]) -> Iterator[Finding]:
     for (start, _end), found in read:
         for each in found:
             yield each._replace(start=each.start + start, end=each.end + start)
 
 
-def _beyond(places: Sequence[Place], batch: Sequence[Place]) -> list[Finding]:
+def _beyond(places: Sequence[Passage], batch: Sequence[Passage]) -> list[Finding]:
     """Return the possible names in a *batch* that no model is shown."""
     return [
         Finding(*each, "PERSON", 0.5, "beyond what the model is shown")

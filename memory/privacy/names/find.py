@@ -41,13 +41,12 @@ def is_clue(word: str) -> bool:
 
 def may_hold_person(text: str, features: TextFeatures) -> bool:
     """Return whether a word of the text is not ordinary, or is also a name."""
-    unusual = features.words - ORDINARY
-    if not unusual and features.words.isdisjoint(AMBIGUOUS_NAMES):
+    if features.words <= ORDINARY and features.words.isdisjoint(AMBIGUOUS_NAMES):
         return False
     if not text.isascii() or ":" in text or any(map(is_clue, features.words)):
         return True
     return any(
-        (word := match.group().lower()) in unusual or word in AMBIGUOUS_NAMES
+        (word := match.group().lower()) not in ORDINARY or word in AMBIGUOUS_NAMES
         for match in _CAPITALISED.finditer(text)
         if match.group()[0].isupper()
     )

@@ -178,7 +178,7 @@ class TestWhatIsWrittenAgain:
         first, second = (agents.bare[0].get(AT, key).value["text"] for key in "12")
         [pseudonym] = [each for each in first.replace(",", " ").split() if "PERSON" in each]
 
-        assert second.count(pseudonym) == 2
+        assert second.count(pseudonym) == 3
         assert "Quimby" not in second
         assert get(agents, key="2") == {"text": summary}
 

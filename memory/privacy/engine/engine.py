@@ -37,7 +37,7 @@ from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
 from ..detectors.word_lists import split_words
 from ..models.language_models import LanguageModels, ModelReading, ReadingBudget
 from ..names.find import find_repeated_names
-from .gate import UNCHUNKED, DetectorGate
+from .gate import UNCHUNKED, DetectorGate, find_with_all
 from .name_spans import clean_names
 from .plain_texts import find_plain
 from .warm_up import TEXTS
@@ -101,7 +101,8 @@ class Engine:
     Args:
         models: Read names.
         model_chars: Characters of one text that they are shown.
-        lend_analyzer: Returns Presidio's engine with our recognizers and the user's, once loaded.
+        lend_analyzer: Returns Presidio's engine with our recognizers and the user's, waiting for it
+            where it must. None: it is being imported.
         has_custom: The user has recognizers, which are asked about every text.
         is_replaced: Returns whether an entity is replaced; others are not looked for.
         find_placeholders: Returns the spans of earlier replacements, which are never personal data.
@@ -116,7 +117,7 @@ class Engine:
         models: LanguageModels,
         *,
         model_chars: int,
-        lend_analyzer: Callable[[Pace | None], Analyzer],
+        lend_analyzer: Callable[[bool], Analyzer | None],
         has_custom: bool,
         is_replaced: Callable[[str], bool],
         find_placeholders: Callable[[str], list[tuple[int, int]]],
@@ -370,17 +371,25 @@ class Engine:
     def _ask(
         self, text: str, features: TextFeatures, budget: ReadingBudget | None, pace: Pace | None
     ) -> Iterable[Finding]:
-        """Return what Presidio's engine finds in what the gate lets through."""
+        """
+        Return what Presidio's engine finds in what the gate lets through.
+
+        Until it is imported our detectors are run without it: they find the same.
+        """
         detectors = self._gate.choose(text, features)
         may_read = budget is not None and self.models.may_find(text, features)
         if not (detectors or may_read or self._has_custom):
             return ()
-        analyzer = self._lend_analyzer(pace)
         readings: list[ModelReading] = []
         if budget is not None and may_read:
             readings += self.models.read(text, budget, pace)
         if self._has_custom and pace is not None:
             pace.before_slow_work()
+        # Its import takes two seconds, which no deadline of a call has: only what the user brought
+        # has to wait for it.
+        analyzer = self._lend_analyzer(self._has_custom)
+        if analyzer is None:
+            return find_with_all(detectors, text, features, readings)
         return analyzer.analyze(text, features, detectors, readings)
 
     def _search_base64(

@@ -6,7 +6,7 @@ Most memories hold no personal data, and never reach an analyzer. The gate errs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..detectors import (
@@ -32,7 +32,9 @@ from ..detectors.identifiers import (
 )
 from ..detectors.identifiers import search as identifiers
 from ..detectors.prefilter import TextFeatures
+from ..models.language_models import ModelReading
 from ..names import find as names
+from ..names.weighing import LanguageReading
 
 
 class Detector(NamedTuple):
@@ -199,3 +201,37 @@ class DetectorGate:
             has_sign = "-" in text or "=" in text or ":" in text or "_" in text or "eyJ" in text
             some = _WORDS_ONLY if has_sign or not text.isascii() else _PLAIN_WORDS
         return [each for each in some if each.applies(text, features)]
+
+
+def find_with(
+    detector: Detector, text: str, features: TextFeatures, readings: Sequence[ModelReading]
+) -> Iterable[Finding]:
+    """Return what one detector finds in *text*; names are weighed with what models have read."""
+    if detector is not PERSONS:
+        return detector.find(text, features)
+    seen = [each for each in readings if each.shown]
+    if not seen:
+        return names.find_persons(text, features)
+    read = [found for each in seen for found in each.findings]
+    shown = [passage for each in seen for passage in each.shown]
+    return names.find_persons(text, features, LanguageReading(read, shown))
+
+
+def find_in_readings(readings: Sequence[ModelReading]) -> Iterator[Finding]:
+    """Yield entities besides people that models have read, and names that none was shown."""
+    for reading in readings:
+        for each in reading.findings:
+            if each.entity != "PERSON" or not reading.shown:
+                yield each
+
+
+def find_with_all(
+    detectors: Iterable[Detector],
+    text: str,
+    features: TextFeatures,
+    readings: Sequence[ModelReading],
+) -> Iterator[Finding]:
+    """Yield what *detectors* find in *text*, and models have read there."""
+    for each in detectors:
+        yield from find_with(each, text, features, readings)
+    yield from find_in_readings(readings)

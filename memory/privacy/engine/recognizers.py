@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from presidio_analyzer import (
     AnalysisExplanation,
@@ -19,9 +19,7 @@ from ..detectors.finding import DIRECT, QUASI, Finding
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..models.custom_recognizers import CustomRecognizer
 from ..models.language_models import ModelReading
-from ..names.find import find_persons
-from ..names.weighing import LanguageReading
-from .gate import DETECTORS, OPT_IN, PERSONS, Detector
+from .gate import DETECTORS, OPT_IN, Detector, find_in_readings, find_with
 
 LANGUAGE = "en"
 """Presidio asks for one. Our detectors tell languages apart themselves, and read all of them."""
@@ -76,41 +74,21 @@ class DetectorRecognizer(EntityRecognizer):
         self, text: str, entities: list[str], nlp_artifacts: NlpArtifacts
     ) -> list[RecognizerResult]:
         """Return what the detector finds in *text* of *entities*."""
+        readings: Sequence[ModelReading] = ()
         if isinstance(nlp_artifacts, TextArtifacts):
-            features = nlp_artifacts.features
+            features, readings = nlp_artifacts.features, nlp_artifacts.readings
         else:
             features = extract_features(text)
             if not self.detector.applies(text, features):
                 return []
-        found = self.detector.find(text, features)
+        found = find_with(self.detector, text, features, readings)
         return [_to_result(each, type(self).__name__) for each in found if each.entity in entities]
-
-
-class PersonRecognizer(DetectorRecognizer):
-    """The model of names, weighed with what language models read."""
-
-    detector = PERSONS
-
-    def analyze(
-        self, text: str, entities: list[str], nlp_artifacts: NlpArtifacts
-    ) -> list[RecognizerResult]:
-        """Return the names of people in *text*."""
-        if not isinstance(nlp_artifacts, TextArtifacts):
-            return super().analyze(text, entities, nlp_artifacts)
-        models = [each for each in nlp_artifacts.readings if each.shown]
-        shown = [place for reading in models for place in reading.shown]
-        read = [each for reading in models for each in reading.findings]
-        language = LanguageReading(read, shown) if shown else None
-        found = find_persons(text, nlp_artifacts.features, language)
-        return [_to_result(each, type(self).__name__) for each in found]
 
 
 def _class_for(detector: Detector) -> type[DetectorRecognizer]:
     said = f"Recognizer of {', '.join(detector.entities)}: see the table of detectors."
     name = f"Mnemoscope{detector.name}Recognizer"
-    base = PersonRecognizer if detector is PERSONS else DetectorRecognizer
-    made = type(name, (base,), {"detector": detector, "__doc__": said})
-    return cast("type[DetectorRecognizer]", made)
+    return type(name, (DetectorRecognizer,), {"detector": detector, "__doc__": said})
 
 
 _CLASSES = {each.name: _class_for(each) for each in (*DETECTORS, *OPT_IN)}
@@ -132,15 +110,9 @@ class ReadingRecognizer(EntityRecognizer):
         nlp_artifacts: NlpArtifacts,
     ) -> list[RecognizerResult]:
         """Return the entities in the readings of *text*."""
-        readings: Sequence[ModelReading] = ()
-        if isinstance(nlp_artifacts, TextArtifacts):
-            readings = nlp_artifacts.readings
-        return [
-            _to_result(each, "language model")
-            for reading in readings
-            for each in reading.findings
-            if each.entity != "PERSON" or not reading.shown
-        ]
+        is_ours = isinstance(nlp_artifacts, TextArtifacts)
+        found = find_in_readings(nlp_artifacts.readings) if is_ours else ()
+        return [_to_result(each, "language model") for each in found]
 
 
 def recognizers(language: str = LANGUAGE) -> list[EntityRecognizer]:

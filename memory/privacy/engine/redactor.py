@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
     from .mentioned_people import MentionedPeople
     from .recognizers import Analyzer
 
+logger = logging.getLogger("mnemoscope")
+
+_NO_PRESIDIO = (
+    "Presidio cannot be imported (%s): our detectors run without its engine, and find the same. "
+    "Install presidio-analyzer as mnemoscope requires it"
+)
 _LOADING_S = 60.0
 """Longest that a text without a deadline waits for the detectors, or for Presidio."""
 
@@ -108,7 +115,7 @@ class Redactor:
 
     def __init__(
         self,
-        make_engine: Callable[[Callable[[Pace | None], Analyzer]], Engine],
+        make_engine: Callable[[Callable[[bool], Analyzer | None]], Engine],
         make_analyzer: Callable[[], Analyzer],
         models: Mapping[str | None, NameModel],
         operators: Operators,
@@ -133,6 +140,7 @@ class Redactor:
         self._made: Engine | None = None
         self._detectors = Loading(self._load_detectors)
         self._everything = Loading(self._load_everything)
+        self._presidio = Loading(self._load_presidio)
         self._is_warm = False
         self.is_prepared = False
 
@@ -175,6 +183,8 @@ class Redactor:
         """
         Wait for detectors, lists and models, which are loaded in the background.
 
+        Not for Presidio: until it is imported, detectors do without it.
+
         Raises:
             RedactionError: It took longer, or could not be loaded.
         """
@@ -188,7 +198,7 @@ class Redactor:
         Returns:
             Whether that was done within *timeout_s* seconds; a model that is missing is no failure.
         """
-        if not self._everything.wait(timeout_s):
+        if not (self._everything.wait(timeout_s) and self._presidio.wait(timeout_s)):
             return False
         if not self._is_warm:
             self._engine.warm_up()
@@ -206,24 +216,33 @@ class Redactor:
         self._made = self._make_engine(self._lend_analyzer)
 
     def _load_everything(self) -> None:
-        self._analyzer = self._make_analyzer()
         self._engine.models.prepare()
         self.is_prepared = True
 
-    def _lend_analyzer(self, pace: Pace | None) -> Analyzer:
+    def _load_presidio(self) -> None:
+        try:
+            self._analyzer = self._make_analyzer()
+        except Exception as error:
+            logger.warning(_NO_PRESIDIO, type(error).__qualname__)
+            raise
+
+    def _lend_analyzer(self, must_wait: bool) -> Analyzer | None:  # noqa: FBT001 - one question
         """
-        Return Presidio's engine; the first text that needs it waits until it is imported.
+        Return Presidio's engine, which is imported from the first text on that asks for it.
+
+        Args:
+            must_wait: Wait until it is imported. Otherwise it may be None.
 
         Raises:
-            RedactionError: It took longer than that, or could not be imported.
+            RedactionError: It could not be imported, or not in time.
         """
         if self._analyzer is None:
-            self._everything.begin()
-            if pace is not None:
-                pace.before_slow_work()
-            self._everything.wait(_LOADING_S)
-            if self._analyzer is None:
-                raise _not_loaded(self._everything)
+            if must_wait:
+                self._presidio.wait(_LOADING_S)
+                if self._analyzer is None:
+                    raise _not_loaded(self._presidio)
+            elif self._presidio.error is None:  # each text would import it again
+                self._presidio.begin()
         return self._analyzer
 
     def redact(
@@ -482,7 +501,7 @@ def _engine(  # noqa: PLR0917 - what the settings say
     lists: TermLists,
     limits: Limits,
     has_custom: bool,  # noqa: FBT001 - bound by `partial`
-    lend_analyzer: Callable[[Pace | None], Analyzer],
+    lend_analyzer: Callable[[bool], Analyzer | None],
 ) -> Engine:
     from ..models.language_models import MODEL_ENTITIES, LanguageModels  # noqa: PLC0415 - slow
     from .engine import Engine  # noqa: PLC0415 - see `Redactor`

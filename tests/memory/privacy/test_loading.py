@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import subprocess
@@ -162,3 +163,36 @@ def test_a_child_forked_in_the_midst_of_an_import_redacts(moment):
     )
 
     assert ended.returncode == 0
+
+
+HELD = "Write to ada@example.com or to Maria Kowalska, NHC: 2569870, at 12 Main Street."
+
+
+class TestPresidio:
+    """Its import takes seconds, which no call waits for."""
+
+    @pytest.fixture
+    def redactor(self, loaded, subject_keys):
+        redactor = build_redactor(model="none", keys=subject_keys)
+        make, redactor._make_analyzer = redactor._make_analyzer, lambda: (loaded(), make())[1]
+        return redactor
+
+    def test_until_it_is_imported_the_same_is_found(self, redactor, loaded):
+        """The detectors are ours: the first text is searched by them alone."""
+        before = redactor.explain(HELD)
+        loaded.go.set()
+        assert redactor.prepare(GIVE_UP_S)
+
+        assert {each.entity for each in before} >= {"EMAIL_ADDRESS", "PERSON"}
+        assert redactor.explain(HELD) == before
+
+    def test_where_it_cannot_be_imported_that_is_said_once(self, subject_keys, caplog):
+        """Redaction goes on by the detectors."""
+        redactor = build_redactor(model="none", keys=subject_keys)
+        redactor._make_analyzer = lambda: importlib.import_module("presidio_analyzer.missing")
+        assert not redactor.prepare(GIVE_UP_S)
+
+        found = [redactor.explain(HELD) for _ in range(3)]
+
+        assert found[0]
+        assert caplog.text.count("Presidio cannot be imported (ModuleNotFoundError)") == 1

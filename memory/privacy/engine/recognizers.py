@@ -110,8 +110,9 @@ class ReadingRecognizer(EntityRecognizer):
         nlp_artifacts: NlpArtifacts,
     ) -> list[RecognizerResult]:
         """Return the entities in the readings of *text*."""
-        is_ours = isinstance(nlp_artifacts, TextArtifacts)
-        found = find_in_readings(nlp_artifacts.readings) if is_ours else ()
+        if not isinstance(nlp_artifacts, TextArtifacts):
+            return []
+        found = find_in_readings(nlp_artifacts.readings)
         return [_to_result(each, "language model") for each in found]
 
 

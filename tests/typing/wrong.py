@@ -20,6 +20,7 @@ from mnemoscope.memory import (
     observe,
     open_audit,
 )
+from mnemoscope.memory.api import SeesAnswers, SelectsMethods, WitnessesActions
 from mnemoscope.memory.testing import scope_for_tests
 
 configure(tenancy="enforced")  # wrong
@@ -63,6 +64,22 @@ scope.stagnation_gate(len, treshold=0.5)  # wrong
 def guarded(graph: CompiledStateGraph) -> int:  # wrong
     """Return what is no number."""
     return scope.runnable(graph)  # wrong
+
+
+class Watchful(WitnessesActions, SelectsMethods, SeesAnswers):
+    """A rule whose capabilities have other signatures than the rulebook calls."""
+
+    def witness(self, action: str) -> dict[str, int]:  # wrong
+        """Return the facts of a text."""
+        return {action: 1}
+
+    def concerns(self) -> bool:  # wrong
+        """Return True for all methods at once."""
+        return True
+
+    def seen(self, action: object) -> list[str]:  # wrong
+        """Return names without facts."""
+        return [str(action)]
 
 
 with context(user="c-42"):  # wrong

@@ -32,7 +32,7 @@ _SHORT = compile_later(r"^[A-Za-z0-9_ .,:/-]{1,80}$", re.MULTILINE)
 _MARK = compile_later(
     r"\d(?:[\s().,/x-]{0,3}\d){4}"  # five digits close together
     r"| \d"  # a number behind a word
-    r"|[A-Z](?<![a-zA-Z0-9-].)|eyJ"
+    r"|[A-Z](?<![a-zA-Z0-9].)|eyJ"
     r"|\.\d{1,3}\.\d{1,3}\.\d|::|(?::[0-9A-Fa-f]{1,4}){3}:"
     r"|[:-][0-9A-Fa-f]{2}[:-][0-9A-Fa-f]{2}[:-]"
     r"|[\w-]{25}",  # of wallets

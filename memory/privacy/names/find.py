@@ -36,7 +36,8 @@ _CUES = frozenset("ilm")
 
 def is_clue(word: str) -> bool:
     """Return whether an ASCII text with *word* may hold a name that does not show by a capital."""
-    return word in small_names() or not _CUES.isdisjoint(word_table().get(word, ""))
+    kinds = word_table().get(word, "")
+    return not _CUES.isdisjoint(kinds) or ("g" in kinds and "o" not in kinds)
 
 
 def may_hold_person(text: str, features: TextFeatures) -> bool:

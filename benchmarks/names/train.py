@@ -126,7 +126,7 @@ class Sentences:
                 yield sentence, 0.1 if sentence.language in _UNCASED else 0.3, 0.4
         for sentence in of_corpus(running_text.documents(Half.DEVELOPMENT, per_template=3)):
             yield sentence, 0.3, 0.4
-        for sentence in of_corpus(negatives.documents(Half.DEVELOPMENT, per_template=10)):
+        for sentence in of_corpus(negatives.documents(Half.DEVELOPMENT, per_template=5)):
             yield sentence, 0.0, 0.2
 
     def _real(self, sentence: Sentence) -> Iterator[Case]:

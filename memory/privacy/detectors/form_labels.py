@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
 from .finding import Finding
 from .prefilter import TextFeatures, read_words_of
-from .word_lists import read_words
+from .word_lists import read_lines
 
 _GAP = r"[ \t]{0,2}(?:(?:n(?:umer|ummer|umber|[rº°o])?\.?)[ ])?[ \t]{0,2}[:=#|]?[ \t]{0,3}"
+_TABLE = files(__package__ or __name__).joinpath("data", "label_forms.tsv")
 _VALUE_CHAR = "[0-9A-Za-z]"
 _ADDRESS = re.compile(
     r"(?=[^\n]{0,90}?(?:(?<![\w.])\d{1,5}|\bs/n\b))[^\n|;@]{4,90}?(?=\.?(?:\n|\Z|\t| {2}))",
@@ -77,7 +79,7 @@ def _table() -> _Table:
     rows: list[_Row] = []
     words: set[str] = set()
     labels: list[str] = []
-    for line in read_words("label_forms"):
+    for line in read_lines(_TABLE):
         entity, lengths, names = line.split(" ; ")
         least, most = map(int, lengths.split("-"))
         is_address = entity == "STREET_ADDRESS"
@@ -91,7 +93,7 @@ def _table() -> _Table:
 def _label(name: str) -> str:
     """Return the pattern of a label, whose dots and spaces a form may leave out."""
     parts = [re.escape(each) for each in re.split(r"[ .]+", name.rstrip(":")) if each]
-    end = r"(?=[ \t]{0,2}[:|])" if name.endswith(":") else r"(?![^\W\d_])"
+    end = r"(?=[ \t]{0,2}[:|])" if name.endswith(":") else r"(?![^\W_])"
     pattern = r"[ .]{0,2}".join(parts) + r"\.?" + end
     is_short = sum(map(len, parts)) <= _SHORT and name.isupper()
     return f"(?-i:{pattern})" if is_short else pattern

@@ -84,7 +84,8 @@ def _candidates(tokens: list[Token]) -> list[int]:
             is_item = first < _UNSPACED and _is_near_name(tokens, index, found)
         else:
             is_next = bool(found) and found[-1] == index - 1
-            is_item = (
+            # `child_val` names a value, and nobody who is called Val.
+            is_item = not _is_in_identifier(tokens, index) and (
                 word.folded in small
                 or (is_next and (_leads_on(tokens, index) or _goes_on(tokens, index)))
                 or (index > 0 and _is_announced(tokens, index))
@@ -93,6 +94,16 @@ def _candidates(tokens: list[Token]) -> list[int]:
         if is_item:
             found.append(index)
     return found
+
+
+def _is_in_identifier(tokens: list[Token], index: int) -> bool:
+    """Return whether a word is joined to another by an underscore."""
+    start, end, _ = tokens[index]
+    before = tokens[index - 1] if index else None
+    after = tokens[index + 1] if index + 1 < len(tokens) else None
+    return (before is not None and before.end == start and before.word.text == "_") or (
+        after is not None and after.start == end and after.word.text == "_"
+    )
 
 
 def _is_near_name(tokens: list[Token], index: int, found: list[int]) -> bool:

@@ -96,7 +96,7 @@ def moments() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "2026-11-24T17:32", saved
     usage = Usage(model="mistral-small", provider="mistral", input_tokens=812, output_tokens=96)
     chat = {"op_class": OperationClass.MODEL, "operation": "chat", "method": "stream"}
-    yield "2026-11-24T17:31", {**chat, "store": "langgraph.model", "usage": usage}
+    yield "2026-11-24T17:31", {**chat, "store": "langgraph.model", "parts": (usage,)}
     forgot = {"op_class": OperationClass.FORGET, "operation": "delete_memory", "method": "delete"}
     yield "2026-11-24T17:33", {**forgot, "memory_ids": ("f0",)}
 

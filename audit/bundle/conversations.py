@@ -102,8 +102,8 @@ class Conversations:
 
     def add(self, document: dict[str, Any]) -> None:
         """Add one event, as events.jsonl has it."""
-        # What mem0 asks of Qdrant is told as mem0's; a model call without usage has no figures to
-        # tell.
+        # What one store asks of another is told as the first one's; a model call without usage
+        # has no figures to tell.
         if document["nested"] or (document["class"] == MODEL and not document["usage"]):
             self.left_out += 1
             return

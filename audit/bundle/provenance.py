@@ -139,7 +139,7 @@ def _origin(origin: str | None, said: str | None, content: Any) -> str | None:
     """Return the origin of a memory: what is in other words than were said was worked out."""
     if origin != "provided":
         return origin
-    # mem0 stores what a model made of the messages, so that a write by the user can hold a
+    # A store may keep what a model made of the messages, so that a write by the user can hold a
     # conclusion.
     words, written = _said(content), said or ""
     is_quoted = bool(words) and (words in written or written in words)

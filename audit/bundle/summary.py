@@ -98,7 +98,7 @@ class EventSummary:
         """Count one event, as events.jsonl has it."""
         moment = document["occurred_at"]
         self.all.add(moment)
-        # One call of mem0 makes several of Qdrant, and is one thing that was done.
+        # One call of a store may make several of another, and is one thing that was done.
         self.by_class[document["class"]] += not document["nested"]
         if document["class"] != MODEL:
             _period(self.stores, document["store"]).add(moment)

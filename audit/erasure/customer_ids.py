@@ -133,7 +133,7 @@ def _saved_by(snapshot: Snapshot, where: str, ref: bytes) -> set[str]:
 
 def _shorter_ids(log: AuditLog, customer: str, tenant: str | None) -> set[str]:
     parts = customer.split(".")
-    # LangGraph keeps a namespace as text with dots, so that one id can be the beginning of another.
+    # A store may keep a namespace as text with dots: one id can be the beginning of another.
     shorter = {".".join(parts[:count]) for count in range(1, len(parts))} - {""}
     with log.reading() as snapshot:
         return {each for each in shorter if snapshot.uids(each, tenant or "")}

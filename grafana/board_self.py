@@ -21,6 +21,7 @@ def itself() -> Board:
             Row(title="Does everything reach its sink?", panels=_sinks()),
             Row(title="Does the relay keep up, where there is one?", panels=_relay()),
             Row(title="Does it fail itself?", panels=_faults()),
+            Row(title="What do other packages measure?", panels=_features()),
         ),
     )
 
@@ -233,6 +234,27 @@ def _faults() -> tuple[AnyPanel, ...]:
             Query(
                 expr=counted(f"mnemoscope_live_read_errors_total{{{JOB}}}", "15m", by="job"),
                 legend="{{job}}",
+            ),
+        ),
+    )
+
+
+def _features() -> tuple[AnyPanel, ...]:
+    return (
+        lines(
+            About(
+                title="Features of other packages",
+                shows="What their parts of events have measured in the last 10 minutes, by part "
+                "and name. Nothing, without such packages.",
+                act="ask the package that the part is named after: mnemoscope only adds it up.",
+                unit="short",
+                span=24,
+            ),
+            Query(
+                expr=counted(
+                    f"mnemoscope_event_part_total{{{JOB}}}", "10m", by="part, measurement"
+                ),
+                legend="{{part}} {{measurement}}",
             ),
         ),
     )

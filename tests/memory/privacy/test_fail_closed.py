@@ -9,7 +9,7 @@ from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer, Reco
 
 from mnemoscope.memory.errors import ConfigurationError, RedactionError
 from mnemoscope.memory.privacy.engine import engine as engine_module
-from mnemoscope.memory.privacy.engine.recognizers import DetectorRecognizer
+from mnemoscope.memory.privacy.engine import gate, recognizers
 from mnemoscope.memory.privacy.engine.redactor import Limits
 from mnemoscope.memory.privacy.models.custom_recognizers import MAX_TIMEOUTS
 from tests.kit.patience import GIVE_UP_S
@@ -111,14 +111,20 @@ def test_a_recognizer_that_hangs_is_given_up(make):
     assert time.monotonic() - started < 5
 
 
-def test_our_own_faults_fail_closed_too(make, monkeypatch):
-    """A detector of ours that raises fails the redaction; the chain holds no text."""
+@pytest.mark.parametrize("is_prepared", [True, False])
+def test_our_own_faults_fail_closed_too(make, monkeypatch, is_prepared):
+    """A detector of ours that raises fails the redaction, by Presidio's engine and without it."""
 
-    def broken(_recognizer, text, entities, nlp_artifacts):
+    def broken(_detector, text, _features, _readings):
         raise ValueError(text)
 
-    monkeypatch.setattr(DetectorRecognizer, "analyze", broken)
-    redaction = make().begin()
+    redactor = make()
+    if is_prepared:
+        assert redactor.prepare(GIVE_UP_S)
+    else:
+        redactor._make_analyzer = lambda: None
+    redaction = redactor.begin()
+    monkeypatch.setattr(recognizers if is_prepared else gate, "find_with", broken)
 
     with pytest.raises(RedactionError, match="ValueError") as caught:
         redaction.text(f"{TEXT}, ask ada@example.com")

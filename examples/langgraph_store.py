@@ -4,7 +4,7 @@ Long-term memory of a LangGraph agent: redacted before the store, and fail-open.
 Runs offline. The second label of a namespace is the customer's id, which the guard is told.
 
 Prints:
-    remembered: ['Reach Ada at <EMAIL_ADDRESS>']
+    remembered: ['Reach <PERSON> at <EMAIL_ADDRESS>']
     while the store is down: []
 """
 

@@ -225,6 +225,11 @@ def listed(random: Random, count: int) -> Iterator[Sentence]:
             list(sections.get("given", ("-",))),
             list(sections.get("family", ("-",))),
         )
+        if language == "vi":
+            # Family name, middle name, given name: short words that all may stand alone.
+            given = [each.capitalize() for each in sections.get("local_given", ("-",))]
+            middle = [f"{one} {random.choice(given)}" for one in given for _ in range(8)]
+            names = (middle, [each.capitalize() for each in sections.get("local_family", ("-",))])
         sections["W"] = tuple(each.capitalize() for each in sections.get("common", ()))
         for template in (*_SAID, *_SAID_OF_NOBODY):
             for _ in range(count):
@@ -252,7 +257,8 @@ def _of_lists(
             text += random.choice(places)
         elif kind in {"g", "f", "n", "p"}:
             given, family = random.choice(names[0]), random.choice(names[1])
-            name = {"g": given, "f": family}.get(kind, f"{given} {family}")
+            full = f"{family} {given}" if " " in given else f"{given} {family}"
+            name = {"g": given.split()[-1], "f": family}.get(kind, full)
             if kind != "p":
                 spans.append((len(text), len(text) + len(name)))
             text += name

@@ -104,4 +104,5 @@ def _value_of(least: int, most: int) -> re.Pattern[str]:
     joint = r"(?:[./\-]|[ \u00a0](?=[A-Za-z]{0,3}\d|[lIO](?![a-z]))"
     joint += r"|\n(?=[0-9lIO]))?" if most - least <= _SAME else ")?"
     body = rf"{_VALUE_CHAR}(?:{joint}{_VALUE_CHAR}){{{least - 1},{most - 1}}}"
-    return re.compile(rf"{body}(?![^\W_])")
+    # "MRN is 4821073": a small word between a label and its value is no part of it.
+    return re.compile(rf"(?![a-z]{{1,5}} ){body}(?![^\W_])")

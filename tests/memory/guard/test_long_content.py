@@ -55,7 +55,7 @@ def searches(monkeypatch):
         monkeypatch.setattr(engines.Engine, name, search)
 
     watched("_find")
-    watched("_run_detectors")
+    watched("_ask")
     return seen
 
 
@@ -85,7 +85,7 @@ def with_model(fresh, searches, tmp_path):
     """Return a redactor whose language model notes what it is shown."""
     redactor = fresh(model=f"en={tmp_path}")
     (model,) = redactor._models.values()
-    model._load = lambda _source: FakePipeline(searches)
+    model._load = lambda _source, _language: FakePipeline(searches)
     return redactor
 
 
@@ -127,7 +127,7 @@ async def test_what_is_searched_at_once_is_bounded(
 
     assert all(each.endswith("<EMAIL_ADDRESS>") for each in stored)
     assert searches.threads > {threading.current_thread()}
-    assert searches.longest["_run_detectors"] <= 4_096
+    assert searches.longest["_ask"] <= 4_096
     assert searches.longest["model"] <= 2_000
     assert bool(searches.longest["model"]) is model
 
@@ -181,7 +181,7 @@ def loading(fresh, tmp_path):
     redactor, go = fresh(model=f"en={tmp_path}"), threading.Event()
     (model,) = redactor._models.values()
 
-    def load(_source):
+    def load(_source, _language):
         assert go.wait(GIVE_UP_S)
         return FakePipeline(Searches())
 
@@ -259,7 +259,7 @@ async def test_a_very_long_text_is_searched_in_parts(
 
     assert stored == text.replace(MAIL, "<EMAIL_ADDRESS>")
     assert searches.longest["_find"] <= engines.WINDOW_CHARS
-    assert searches.longest["_run_detectors"] <= 4_096
+    assert searches.longest["_ask"] <= 4_096
 
 
 @pytest.mark.parametrize("shift", range(0, 40, 7))

@@ -8,7 +8,7 @@ one place of a text needs little at its others.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from functools import partial
+from functools import cache, partial
 
 from ..detectors.finding import Finding
 from ..detectors.lazy_pattern import compile_later
@@ -36,15 +36,23 @@ _CUES = frozenset("ilm")
 
 def is_clue(word: str) -> bool:
     """Return whether an ASCII text with *word* may hold a name that does not show by a capital."""
-    kinds = word_table().get(word, "")
-    return not _CUES.isdisjoint(kinds) or ("g" in kinds and "o" not in kinds)
+    return word in _clues()
+
+
+@cache
+def _clues() -> frozenset[str]:
+    return frozenset(
+        word
+        for word, kinds in word_table().items()
+        if not _CUES.isdisjoint(kinds) or ("g" in kinds and "o" not in kinds)
+    )
 
 
 def may_hold_person(text: str, features: TextFeatures) -> bool:
     """Return whether a word of the text is not ordinary, or is also a name."""
     if features.words <= ORDINARY and features.words.isdisjoint(AMBIGUOUS_NAMES):
         return False
-    if not text.isascii() or ":" in text or any(map(is_clue, features.words)):
+    if not text.isascii() or ":" in text or not _clues().isdisjoint(features.words):
         return True
     return any(
         (word := match.group().lower()) not in ORDINARY or word in AMBIGUOUS_NAMES
@@ -158,5 +166,5 @@ def prepare() -> None:
     """Read the models and lists now, so that no search waits for them."""
     for name in ("names", "names_unspaced"):
         load(name)
-    word_table()
+    _clues()
     small_names()

@@ -26,6 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import Tracer
+from traffic_feature import counting
 from traffic_incidents import GATE, LATE, Noted
 from traffic_relay import relayed
 
@@ -98,7 +99,15 @@ def _run(options: argparse.Namespace, folder: Path) -> None:
     settings = _settings(options, folder)
     with (
         relayed(folder) as relay,
-        closing(Mnemoscope(settings, extra_sinks=[relay], budgets=BUDGETS, rules=RULES)) as scope,
+        closing(
+            Mnemoscope(
+                settings,
+                extra_sinks=[relay],
+                budgets=BUDGETS,
+                rules=RULES,
+                extra_features=[counting],
+            )
+        ) as scope,
     ):
         # Not at the top: mem0 reads the environment when it is imported.
         from mnemoscope.demo.stores import open_stores

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ _NO_PRESIDIO = (
     "Install presidio-analyzer as mnemoscope requires it"
 )
 _LOADING_S = 60.0
+_SETTLED_S = 5.0
 """Longest that a text without a deadline waits for the detectors, or for Presidio."""
 
 NO_OPERATORS: Mapping[str, str] = {}
@@ -141,6 +143,8 @@ class Redactor:
         self._detectors = Loading(self._load_detectors)
         self._everything = Loading(self._load_everything)
         self._presidio = Loading(self._load_presidio)
+        self._clock = time.monotonic
+        self._first_text_s: float | None = None
         self._is_warm = False
         self.is_prepared = False
 
@@ -228,7 +232,7 @@ class Redactor:
 
     def _lend_analyzer(self, must_wait: bool) -> Analyzer | None:  # noqa: FBT001 - one question
         """
-        Return Presidio's engine, which is imported from the first text on that asks for it.
+        Return Presidio's engine, which is imported once texts have come for some seconds.
 
         Args:
             must_wait: Wait until it is imported. Otherwise it may be None.
@@ -241,9 +245,16 @@ class Redactor:
                 self._presidio.wait(_LOADING_S)
                 if self._analyzer is None:
                     raise _not_loaded(self._presidio)
-            elif self._presidio.error is None:  # each text would import it again
-                self._presidio.begin()
+            elif self._is_settled() and self._presidio.error is None:
+                self._presidio.begin()  # after an error, each text would import it again
         return self._analyzer
+
+    def _is_settled(self) -> bool:
+        """Return whether texts have come for some seconds: a short command never needs more."""
+        now = self._clock()
+        if self._first_text_s is None:
+            self._first_text_s = now
+        return now - self._first_text_s >= _SETTLED_S
 
     def redact(
         self,

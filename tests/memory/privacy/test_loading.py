@@ -186,6 +186,18 @@ class TestPresidio:
         assert {each.entity for each in before} >= {"EMAIL_ADDRESS", "PERSON"}
         assert redactor.explain(HELD) == before
 
+    def test_a_short_command_does_not_import_it(self, redactor, loaded):
+        """It costs two seconds of the processor: only who goes on for some seconds pays that."""
+        seconds = iter([0.0, 4.0, 5.5])
+        redactor._clock = lambda: next(seconds)
+        loaded.go.set()
+
+        started = []
+        redactor._presidio.begin = lambda: started.append(True)
+        counts = [redactor.explain(HELD) and len(started) for _ in range(3)]
+
+        assert counts == [0, 0, 1]
+
     def test_where_it_cannot_be_imported_that_is_said_once(self, subject_keys, caplog):
         """Redaction goes on by the detectors."""
         redactor = build_redactor(model="none", keys=subject_keys)

@@ -99,6 +99,7 @@ def run(total: int, folder: Path) -> dict[str, Any]:
     from rich.progress import track
 
     scope = make_scope(folder)
+    scope.prepare()  # what is loaded once does not grow
     steps, samples, started = operations(scope), [], time.perf_counter()
     console = sys.stderr.isatty()
     for sample in track(range(SAMPLES), "soaking", disable=not console):

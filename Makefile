@@ -29,7 +29,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 	&& { command -v "$$p"; exit; }; done; done; command -v python3)
 
 # What looks at the source tree says nothing of the wheel.
-NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/test_walk.py --ignore=tests/test_usage_sums.py --ignore=tests/grafana --ignore=tests/install/test_package_data.py
+NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/test_walk.py --ignore=tests/test_wiring.py --ignore=tests/test_usage_sums.py --ignore=tests/grafana --ignore=tests/install/test_package_data.py
 
 # A quarter of all tests' time is waiting: half as many workers again as there are processors.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')

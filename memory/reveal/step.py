@@ -98,7 +98,6 @@ class RevealAnswers:
     ) -> None:
         self._store = parts.store
         self._workers, self._faults, self._clock = parts.workers, parts.faults, parts.clock
-        self._tracing = parts.tracing
         self._wait_s = parts.limits[OperationClass.RECALL].deadline_s or LONGEST_S
         self._opened = opened
         self._classes = classes
@@ -122,13 +121,13 @@ class RevealAnswers:
         if self._is_answered(call):
             started = self._clock()
             call.result, shown = self._made(call, call.result)
-            self._record(call, _SHOWN.of(call) + shown, started)
+            self._record(_SHOWN.of(call) + shown, started)
 
     async def _areveal(self, call: Call) -> None:
         if self._is_answered(call):
             started = self._clock()
             call.result, shown = await self._amade(call, call.result)
-            self._record(call, _SHOWN.of(call) + shown, started)
+            self._record(_SHOWN.of(call) + shown, started)
 
     def _reveal_item(self, call: Call, item: Any) -> Any:
         made, shown = self._made(call, item)
@@ -209,7 +208,7 @@ class RevealAnswers:
         self._asks_again_at = self._clock() + PAUSE_S
         return value, 0
 
-    def _record(self, call: Call, shown: int, started: float) -> None:
+    def _record(self, shown: int, started: float) -> None:
         """Emit what was shown, to whom and for what, as an operation of the vault."""
         of = last_event.get()
         if not shown or of is None:
@@ -225,9 +224,9 @@ class RevealAnswers:
                 store=STORE,
                 method="reveal",
                 status=Status.OK,
-                trace=self._tracing.capture(),
+                trace=of.trace,
                 hits=shown,
-                subject=self._labels.subject(call.scope),
+                subject=of.subject,
                 tenant=of.tenant,
                 agent=of.agent,
                 feature=of.feature,

@@ -39,6 +39,7 @@ from .hosted_methods import (
 from .journal import writes
 from .model_usage import ModelCallRecorder
 from .phases import watch_phases
+from .store_id import StoreIdStep, store_id
 from .subject_data import HostedSubjectData, MemorySubjectData
 from .tenancy import CheckOwner
 from .threads import AwaitApart
@@ -77,6 +78,7 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
     lock = None if turns is None else turns.lock
     kept = writes(client, rows, hosted=hosted)
     complete = CheckDeletions(client) if hosted else CountFacts(client, services.faults)
+    named = store_id(client, hosted=hosted)
     check = (CheckOwner(client, rows["get"]),) if services.policy.enforce_tenancy else ()
     return StoreBinding(
         methods=rows,
@@ -86,6 +88,7 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
         subject_data=HostedSubjectData(client) if hosted else MemorySubjectData(client, lock),
         writes=kept if hosted else replace(kept, once=AddFactsDeduplication()),
         database=hosted_database(client) if hosted else database_of(client),
+        steps=() if named is None else (StoreIdStep(services.redactor.name(named)),),
         below=nothing_below if hosted else partial(guards_below, client),
         # A local Qdrant's folder is one process's: the second one is refused.
         shared=_below(client) != "QdrantLocal",

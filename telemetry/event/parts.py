@@ -6,6 +6,7 @@ from typing import Any, Final, Union
 
 from .budget_event import BudgetEvent
 from .memory_label import MemoryLabel
+from .memory_store import MemoryStore
 from .node_run import NodeRun
 from .part import CarriedPart, EventPart, UnknownPart
 from .phase import OperationPhases
@@ -17,6 +18,7 @@ from .verdict_event import VerdictEvent
 OWN: Final[tuple[type[EventPart], ...]] = (
     BudgetEvent,
     MemoryLabel,
+    MemoryStore,
     NodeRun,
     OperationPhases,
     Spared,

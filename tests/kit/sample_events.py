@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from mnemoscope.memory.api import MemoryLabel
 from mnemoscope.telemetry.event.budget_event import BudgetEvent
 from mnemoscope.telemetry.event.event import (
     Deletes,
@@ -14,7 +15,7 @@ from mnemoscope.telemetry.event.event import (
     Status,
 )
 from mnemoscope.telemetry.event.kinds import Level
-from mnemoscope.telemetry.event.memory_label import MemoryLabel
+from mnemoscope.telemetry.event.memory_store import MemoryStore
 from mnemoscope.telemetry.event.node_run import NodeRun
 from mnemoscope.telemetry.event.parent_run import ParentRun
 from mnemoscope.telemetry.event.spared import Spared
@@ -125,7 +126,15 @@ _messages = st.lists(
     max_size=3,
 )
 
-_parts = usages | node_runs | tool_runs | crossings | labels | st.builds(Spared, text)
+_parts = (
+    usages
+    | node_runs
+    | tool_runs
+    | crossings
+    | labels
+    | st.builds(Spared, text)
+    | st.builds(MemoryStore, text)
+)
 
 events = st.builds(
     Event,

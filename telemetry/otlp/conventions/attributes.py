@@ -268,6 +268,7 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
     found = {
         semconv.WAITED_S: event.waited_s,
         semconv.SIZE_BYTES: event.size_bytes,
+        semconv.MEMORY_STORE_ID: event.collection,
         # A phase is part of its operation's event: no other sink knows an id of its own.
         semconv.EVENT_ID: event.event_id if event.writer_seq or event.is_notice else None,
     }
@@ -288,7 +289,6 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
 def _memory(event: Event) -> dict[str, Any]:
     ids = event.memory_ids
     return {
-        semconv.MEMORY_STORE_ID: event.collection,
         # The conventions have one id; of several the documents of a recall tell.
         semconv.MEMORY_RECORD_ID: ids[0] if len(ids) == 1 else None,
         semconv.MEMORY_RECORD_COUNT: event.hits if event.hits is not None else len(ids) or None,

@@ -21,12 +21,12 @@ from mnemoscope.memory.database import Database
 from mnemoscope.memory.errors import StoreUnavailableError
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation
+from mnemoscope.memory.guard.touches import Touches
+from mnemoscope.memory.guard.writes import JournalledWrites
 from mnemoscope.memory.journal import journal as journals
 from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.journal import Journal, JournalWrite
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.touches import Touches
-from mnemoscope.memory.journal.writes import JournalledWrites
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import OperationClass
@@ -116,7 +116,6 @@ def guarded(path: Path, store: Store) -> Guard:
         client=store,
         row=lambda _method, _arguments: PUT,
         methods=frozenset({"put"}),
-        values=ArgumentCodec(),
         touches=touches,
     )
     return bench.guard("crm", writes=writes, database=CRM)

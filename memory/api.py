@@ -49,11 +49,10 @@ if TYPE_CHECKING:
     from .guard.guard import Guard
     from .guard.steps.making import GuardParts, StepMaker
     from .guard.steps.report import Parts
+    from .guard.touches import Touches
+    from .guard.writes import Deduplication, JournalledWrites, Lookup
     from .guard_factory import GuardFactory
     from .health.model import Check, State
-    from .journal.codec import ArgumentCodec
-    from .journal.touches import Touches
-    from .journal.writes import Deduplication, JournalledWrites, Lookup
     from .limits.key_use import KeyUse
     from .limits.policy import Policy
     from .privacy.engine.redaction import Redaction
@@ -216,7 +215,6 @@ __all__ = [
     "PASSES",
     "AdapterServices",
     "Allows",
-    "ArgumentCodec",
     "Arguments",
     "Around",
     "AsyncInvoke",
@@ -334,9 +332,8 @@ _MODULES = {
         ".guard.call": "Call Slot",
         ".guard.steps.making": "GuardParts StepMaker",
         ".health.model": "Check State",
-        ".journal.codec": "ArgumentCodec",
-        ".journal.touches": "Touches",
-        ".journal.writes": "Deduplication JournalledWrites Lookup",
+        ".guard.touches": "Touches",
+        ".guard.writes": "Deduplication JournalledWrites Lookup",
         ".limits.key_use": "KeyUse",
         ".limits.policy": "Policy",
         ".privacy.engine.redaction": "Redaction",

@@ -34,10 +34,10 @@ from .context import Scope, current
 from .errors import ConfigurationError
 from .guard.labels import Labels
 from .guard.steps.audit_gate import AuditTrail, AwaitAudit, RequireAudit
+from .guard.steps.late_writes import LateWriteSteps
 from .guard.steps.report import no_parent
 from .guard_factory import GuardFactory
 from .health.live_metrics import LiveMetrics
-from .journal.late_writes import LateWriteSteps
 from .limits.audit_mode import parse_audit_mode
 from .limits.bulkhead import Bulkhead
 from .limits.key_use import KeyUse

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .guard.failures import CallerMistake
     from .guard.guard import Guard
     from .guard.steps.making import StepMaker
+    from .guard.writes import JournalledWrites
 
 _IMPORTED_LATE = (
     ".guard.failures",
@@ -114,7 +115,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         caller_mistakes: Sequence[CallerMistake] = (),
         exits: bool = False,
         turns: Turns | None = None,
-        writes: object = None,
+        writes: JournalledWrites | None = None,
         database: Database | None = None,
         steps: Sequence[Step] = (),
         around: Sequence[Around] = (),

@@ -304,11 +304,9 @@ OPTIONAL = ("budgets", "handoff", "journal", "relay", "reveal", "rules", "vault"
 
 ALWAYS = {
     *(f"memory.budgets.{each}" for each in ("accounting", "budget", "budgets", "under_way")),
-    *(f"memory.journal.{each}" for each in ("codec", "late_writes", "touches", "writes")),
 }
 """
-Modules of these rooms that each scope has all the same: model calls are counted without a budget,
-and a deletion waits for writes that outlived their callers without a journal.
+Modules of these rooms that each scope has all the same: model calls are counted without a budget.
 """
 
 

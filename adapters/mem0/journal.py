@@ -16,8 +16,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ...memory.guard.operation import Arguments, Method
-from ...memory.journal.codec import ArgumentCodec
-from ...memory.journal.writes import JournalledWrites, Lookup
+from ...memory.guard.writes import JournalledWrites, Lookup
 from ..toolkit.touches import never_raising
 from ..toolkit.type_guards import is_dict, is_list
 from .scoping import ENTITIES, with_options
@@ -37,7 +36,7 @@ def writes(client: object, table: Mapping[str, Method], *, hosted: bool) -> Jour
         client=client,
         row=lambda name, _arguments: table[name],
         methods=_METHODS & table.keys(),
-        values=ArgumentCodec(_options()),
+        models=_options(),
         once=HostedAddDeduplication() if hosted else AddDeduplication(),
         touches=never_raising(hosted_touches if hosted else touches),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...memory.api import Arguments, Touches
-from ...memory.journal.touches import UNTOLD
+from ...memory.guard.touches import UNTOLD
 from ..toolkit.touches import record_names
 from ..toolkit.type_guards import is_dict, is_list
 from .scoping import ENTITIES, with_options

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from qdrant_client.http import models
 
 from ...memory.api import Row
-from ...memory.journal.codec import ArgumentCodec
-from ...memory.journal.writes import JournalledWrites
+from ...memory.guard.writes import JournalledWrites
 from ..toolkit.rows import row_finder
 from ..toolkit.touches import never_raising
 from .touches import touches
@@ -24,13 +23,11 @@ Methods whose writes are kept. Uploads are not: they pull the caller's iterators
 the time that they have failed.
 """
 
-_VALUES = ArgumentCodec(
-    {
-        name: each
-        for name, each in vars(models).items()
-        if isclass(each) and issubclass(each, (BaseModel, Enum))
-    }
-)
+_MODELS = {
+    name: each
+    for name, each in vars(models).items()
+    if isclass(each) and issubclass(each, (BaseModel, Enum))
+}
 
 
 def writes(client: object, table: Mapping[str, Row]) -> JournalledWrites:
@@ -39,6 +36,6 @@ def writes(client: object, table: Mapping[str, Row]) -> JournalledWrites:
         client=client,
         row=row_finder(table),
         methods=JOURNALLED,
-        values=_VALUES,
+        models=_MODELS,
         touches=never_raising(touches),
     )

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from qdrant_client.http import models
 
 from ...memory.api import Arguments, Touches
-from ...memory.journal.touches import UNTOLD
+from ...memory.guard.touches import UNTOLD
 from ..toolkit.touches import record_names
 from .owner import asked_of
 

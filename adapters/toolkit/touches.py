@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from ...memory.api import Arguments, Touches
-from ...memory.journal.touches import UNTOLD
+from ...memory.guard.touches import UNTOLD
 
 
 def never_raising(

@@ -23,13 +23,13 @@ from ...telemetry.files.file_lock import FileLock, try_lock
 from ...telemetry.process.faults import Faults
 from ...telemetry.process.fork import reset_after_fork
 from ..database import Database
+from ..guard.touches import Covered, Touches
 from ..limits.breaker import Blame
 from . import MAX_BYTES
 from .journal_file import RESERVE_BYTES, JournalFile, is_blank, is_no_room, looking, number
 from .latest_writes import LatestWrites
 from .processes import set_aside_ended, this_process
 from .records import Apart, Sealer, Write, read_touches
-from .touches import Covered, Touches
 
 MOST_TRIES = 8
 """Tries after which a write that fails by itself is set aside: it would hold up all that follow."""

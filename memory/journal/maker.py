@@ -6,11 +6,10 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .writes import JournalledWrites
-
 if TYPE_CHECKING:
     from ..guard.step import Step
     from ..guard.steps.making import GuardParts
+    from ..guard.writes import JournalledWrites
     from .journal import Journal, Queue
     from .step import JournalWrites
 
@@ -37,7 +36,7 @@ class JournalSteps:
         """Return the step of one guard."""
         from ..guard.steps.count_lost import CountLostWrites  # noqa: PLC0415 - as the guard is
 
-        if not isinstance(parts.writes, JournalledWrites):
+        if parts.writes is None:
             return (CountLostWrites(),)
         if parts.database is None:
             logger.warning(_NOT_KEPT, parts.store)
@@ -49,11 +48,13 @@ class JournalSteps:
     def _step(
         self, journal: Journal, queue: Queue, parts: GuardParts, writes: JournalledWrites
     ) -> JournalWrites:
+        from .codec import ArgumentCodec  # noqa: PLC0415 - as the guard is
         from .replay import Replay  # noqa: PLC0415 - they import sqlite3
         from .replayed_call import ReplayedCalls  # noqa: PLC0415 - they import sqlite3
         from .step import JournalWrites  # noqa: PLC0415 - they import sqlite3
 
         calls = ReplayedCalls(
+            codec=ArgumentCodec(writes.models),
             redactor=parts.redactor,
             limits=parts.limits,
             tracing=parts.tracing,

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...telemetry.files.file_lock import FileLock
-from .touches import UNTOLD, Touches
+from ..guard.touches import UNTOLD, Touches
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

@@ -30,6 +30,8 @@ from ..guard.outages import is_of_the_deployment
 from ..guard.retry_after import retry_after_s
 from ..guard.steps.classify import Classify
 from ..guard.steps.report import Report
+from ..guard.touches import UNTOLD, Covered, Touches
+from ..guard.writes import JournalledWrites
 from ..limits.breaker import Blame
 from ..limits.loop_task import LoopTask
 from ..limits.workers import Expired, Workers
@@ -37,8 +39,6 @@ from .journal import MOST_TRIES, Entry, Failed, Journal, Parked, Queue
 from .records import Kept, Lease, Write
 from .replayed_call import ReplayedCalls
 from .slots import KEPT, ORDER_NS
-from .touches import UNTOLD, Covered, Touches
-from .writes import JournalledWrites
 
 KEEP_S = 5.0
 """Longest time that a caller waits for the journal's disk."""

@@ -14,11 +14,12 @@ from ..guard.plan import plan_for
 from ..guard.step import Faces, Step
 from ..guard.steps.admit import Admit
 from ..guard.steps.classify import Classify
+from ..guard.writes import JournalledWrites
 from ..limits.breaker import Blame
 from ..limits.class_limits import ClassLimits
 from ..scoped_redactor import ScopedRedactor
+from .codec import ArgumentCodec
 from .records import Write
-from .writes import JournalledWrites
 
 _UNREAD = Method(name="unknown", operation="update_memory", op_class=OperationClass.REMEMBER)
 """Stands in where a record cannot be read."""
@@ -29,6 +30,7 @@ class ReplayedCalls:
     Makes calls of kept writes.
 
     Args:
+        codec: Reads the arguments of kept writes.
         redactor: Begins the redaction of each call's labels.
         limits: Breaker, bulkhead and deadline of each class of operations.
         tracing: Makes the ids of each call's span.
@@ -37,6 +39,7 @@ class ReplayedCalls:
         wall_ns: Nanoseconds since 1970 UTC.
 
     Attributes:
+        codec: See above.
         steps: The steps of the guard that each call goes through: those behind the journal's, since
             it had passed the others when it was kept.
     """
@@ -44,6 +47,7 @@ class ReplayedCalls:
     def __init__(
         self,
         *,
+        codec: ArgumentCodec,
         redactor: ScopedRedactor,
         limits: Mapping[OperationClass, ClassLimits],
         tracing: Tracing,
@@ -52,6 +56,7 @@ class ReplayedCalls:
         wall_ns: Callable[[], int],
         below: Below = nothing_below,
     ) -> None:
+        self.codec = codec
         self._redactor = redactor
         self._limits = limits
         self._tracing = tracing
@@ -79,7 +84,7 @@ class ReplayedCalls:
         Raises:
             ValueError: It holds something that is not known any more.
         """
-        arguments: Arguments = writes.values.value(write.arguments)
+        arguments: Arguments = self.codec.value(write.arguments)
         method = writes.row(write.method, arguments)
         scope = _scope(write).with_defaults(self._named(method, arguments))
         trace = self.below(TraceRef(write.trace_id, write.span_id, sampled=write.sampled))

@@ -32,6 +32,7 @@ from ..guard.step import Faces, Step
 from ..guard.steps.classify import status_of
 from ..guard.steps.count_lost import count_lost
 from ..guard.steps.report import Report
+from ..guard.touches import Touches
 from ..limits.breaker import Blame, BreakerState
 from ..limits.policy import LONGEST_S
 from ..limits.replayer import Replayer
@@ -40,7 +41,6 @@ from .journal import Dropped, Entry, ForgottenError, JournalWrite, Parked, is_fu
 from .records import Kept, Lease, Write
 from .replay import KEEP_S, PASSED, Replay
 from .slots import KEPT, ORDER_NS, TURN, WRITE_ID
-from .touches import Touches
 
 _BEHIND = "earlier writes wait in the journal"
 _PASS_S = 0.25
@@ -531,7 +531,7 @@ class JournalWrites:
         write = Write(
             id=WRITE_ID.of(call) or uuid4().hex,
             method=method.name,
-            arguments=writes.values.text(writes.part(call.arguments)),
+            arguments=self.replay.calls.codec.text(writes.part(call.arguments)),
             created_ns=call.started_ns,
             labels=self._report.labels(call),
             customer=call.scope.customer if self._enforced_tenancy else None,

@@ -18,7 +18,7 @@ from mnemoscope.adapters.mem0.methods import METHODS as MEMORY_METHODS
 from mnemoscope.adapters.qdrant.journal import writes as point_writes
 from mnemoscope.adapters.qdrant.methods import METHODS as QDRANT_METHODS
 from mnemoscope.memory.api import OperationClass, Touches
-from mnemoscope.memory.journal.touches import UNTOLD
+from mnemoscope.memory.guard.touches import UNTOLD
 from tests.kit.adapter_cases import CASES
 
 ITEMS = item_writes(object(), store.METHODS)

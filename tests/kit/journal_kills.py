@@ -28,10 +28,9 @@ from mnemoscope.memory.database import Database
 from mnemoscope.memory.guard.call import last_event
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation
-from mnemoscope.memory.journal.codec import ArgumentCodec
+from mnemoscope.memory.guard.touches import Touches
+from mnemoscope.memory.guard.writes import JournalledWrites
 from mnemoscope.memory.journal.journal import Journal
-from mnemoscope.memory.journal.touches import Touches
-from mnemoscope.memory.journal.writes import JournalledWrites
 from mnemoscope.memory.limits.policy import BreakerPolicy, Policy
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.memory.testing import CapturingSink
@@ -158,7 +157,6 @@ def guarded(folder: Path, *, fails: bool) -> tuple[Bench, Guard, Store]:
         client=store,
         row=lambda method, _arguments: _TABLE[method],
         methods=frozenset({"add", "put"}),
-        values=ArgumentCodec(),
         once=Deduplication(),
         touches=touches,
     )

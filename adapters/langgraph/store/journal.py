@@ -8,8 +8,7 @@ from langgraph.store.base import PutOp
 
 from ....memory.api import Row
 from ....memory.guard.operation import Arguments
-from ....memory.journal.codec import ArgumentCodec
-from ....memory.journal.writes import JournalledWrites
+from ....memory.guard.writes import JournalledWrites
 from ...toolkit.rows import row_finder
 from ...toolkit.touches import never_raising
 from .touches import touches
@@ -23,7 +22,7 @@ def writes(store: object, rows: Mapping[str, Row]) -> JournalledWrites:
         client=store,
         row=row_finder(rows),
         methods=_METHODS,
-        values=ArgumentCodec({PutOp.__name__: PutOp}),
+        models={PutOp.__name__: PutOp},
         part=_puts,
         twin="a",
         touches=never_raising(touches),

@@ -8,7 +8,7 @@ from typing import Any
 from langgraph.store.base import GetOp, ListNamespacesOp, SearchOp
 
 from ....memory.api import Arguments, Touches
-from ....memory.journal.touches import UNTOLD
+from ....memory.guard.touches import UNTOLD
 from ...toolkit.type_guards import is_list
 
 _READS = (GetOp, SearchOp, ListNamespacesOp)

@@ -19,6 +19,7 @@ from ...scoped_redactor import ScopedRedactor
 from ..call import Below
 from ..deadline import Deadline
 from ..step import Step
+from ..writes import JournalledWrites
 from .admit import Admit
 from .classify import Classify
 from .redact import Redact
@@ -67,7 +68,7 @@ class GuardParts(msgspec.Struct, kw_only=True, frozen=True, eq=False):
     steps: Sequence[Step]
     splits: Parts | None
     below: Below
-    writes: object
+    writes: JournalledWrites | None
     redactor: ScopedRedactor
     tracing: Tracing
     workers: Workers

@@ -12,9 +12,9 @@ import pytest
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory.api import Database, Faults
+from mnemoscope.memory.guard.touches import UNTOLD
 from mnemoscope.memory.journal.journal import Journal, JournalWrite, Parked
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.touches import UNTOLD
 
 KEY = "00112233445566778899aabbccddeeff"
 

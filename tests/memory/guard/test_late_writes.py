@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from mnemoscope.memory.api import (
-    ArgumentCodec,
     Database,
     JournalledWrites,
     Method,
@@ -75,7 +74,6 @@ def make_guard(make_bench, store):
             client=store,
             row=lambda name, _arguments: {"put": PUT}[name],
             methods=frozenset({"put"}),
-            values=ArgumentCodec(),
             **({"touches": touches} if told else {}),
         )
         return bench.guard("crm", writes=writes, database=database)

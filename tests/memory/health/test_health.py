@@ -11,7 +11,6 @@ import pytest
 
 from mnemoscope.memory import Check, Health, Mnemoscope, State, context, load_settings
 from mnemoscope.memory.api import (
-    ArgumentCodec,
     Database,
     DeliveryError,
     Faults,
@@ -339,9 +338,7 @@ class TestJournal:
         """Nobody would look for that in the log of the start."""
         bench = make_bench()
         bench.journal = Journal(path, key=bytes(32), faults=Faults())
-        writes = JournalledWrites(
-            client=object(), row=None, methods=frozenset(), values=ArgumentCodec()
-        )
+        writes = JournalledWrites(client=object(), row=None, methods=frozenset())
         known = bench.guard("crm", writes=writes, database=Database.named("crm", "one"))
         unknown = bench.guard("notes", writes=writes)
         settings = load_settings(audit_pseudonym_key=KEY, journal=path)

@@ -12,7 +12,6 @@ import pytest
 
 from mnemoscope.memory import context
 from mnemoscope.memory.api import (
-    ArgumentCodec,
     Database,
     Faults,
     JournalledWrites,
@@ -24,11 +23,11 @@ from mnemoscope.memory.api import (
 from mnemoscope.memory.errors import UnexpectedAnswerError
 from mnemoscope.memory.guard.call import last_event
 from mnemoscope.memory.guard.guard import Guard
+from mnemoscope.memory.guard.touches import UNTOLD
 from mnemoscope.memory.journal import replay
 from mnemoscope.memory.journal.inspection import Inspection, WriteSelection
 from mnemoscope.memory.journal.journal import MOST_TRIES, Journal
 from mnemoscope.memory.journal.replay import ORDERED_TRIES
-from mnemoscope.memory.journal.touches import UNTOLD
 from mnemoscope.memory.limits.workers import Expired
 from tests.kit.bench import Bench, journalling
 
@@ -113,7 +112,6 @@ class Process:
             client=store,
             row=lambda _name, _arguments: PUT,
             methods=frozenset({"put"}),
-            values=ArgumentCodec(),
             touches=touches,
         )
         self.guard: Guard = bench.guard("crm", writes=writes, database=DATABASE)

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from mnemoscope.memory.api import ArgumentCodec
-from mnemoscope.memory.journal.codec import UnkeepableError
+from mnemoscope.memory.journal.codec import ArgumentCodec, UnkeepableError
 
 
 class Colour(Enum):

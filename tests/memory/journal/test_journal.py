@@ -642,7 +642,7 @@ from pathlib import Path
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.journal.journal import JournalWrite, Journal
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.touches import UNTOLD
+from mnemoscope.memory.guard.touches import UNTOLD
 from mnemoscope.telemetry.process.faults import Faults
 
 journal = Journal(Path(sys.argv[1]), key=bytes(32), faults=Faults())
@@ -681,7 +681,7 @@ from pathlib import Path
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.journal.journal import JournalWrite, Journal
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.touches import Touches
+from mnemoscope.memory.guard.touches import Touches
 from mnemoscope.telemetry.process.faults import Faults
 
 def say(*words):

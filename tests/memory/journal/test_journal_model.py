@@ -28,7 +28,6 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from mnemoscope.memory import MnemoscopeError
 from mnemoscope.memory.api import (
-    ArgumentCodec,
     Database,
     Faults,
     JournalledWrites,
@@ -40,7 +39,9 @@ from mnemoscope.memory.api import (
 )
 from mnemoscope.memory.guard.call import last_event
 from mnemoscope.memory.guard.guard import Guard
-from mnemoscope.memory.journal import journal_file, late_writes, replay
+from mnemoscope.memory.guard.steps import late_writes
+from mnemoscope.memory.journal import journal_file, replay
+from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.inspection import Inspection, KeptWrite, WriteSelection
 from mnemoscope.memory.journal.journal import Journal, Queue
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile, looking
@@ -422,7 +423,6 @@ class Journalling(RuleBasedStateMachine):
             client=self.stores[name],
             row=lambda method, _arguments: TABLE[method],
             methods=frozenset({"put", "add"}),
-            values=ArgumentCodec(),
             once=Deduplication(),
             touches=touches,
         )

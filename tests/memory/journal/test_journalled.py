@@ -16,7 +16,6 @@ import pytest
 
 from mnemoscope.memory import BreakerPolicy, StoreUnavailableError, context
 from mnemoscope.memory.api import (
-    ArgumentCodec,
     Call,
     CallerMistake,
     Database,
@@ -34,6 +33,8 @@ from mnemoscope.memory.api import (
 )
 from mnemoscope.memory.errors import UnexpectedAnswerError
 from mnemoscope.memory.guard.guard import Guard
+from mnemoscope.memory.guard.touches import Covered
+from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.journal import (
     HUNG_S,
     MOST_TRIES,
@@ -44,7 +45,6 @@ from mnemoscope.memory.journal.journal import (
 )
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.touches import Covered
 from mnemoscope.memory.limits.workers import Expired
 from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.bench import bench_of, journalling
@@ -286,7 +286,6 @@ def make_rig(make_bench, journals, colour):
             client=store,
             row=lambda name, _arguments: TABLE[name],
             methods=frozenset({"put", "add"}),
-            values=ArgumentCodec(),
             twin="a",
             once=Deduplication(),
             touches=touched,
@@ -941,7 +940,6 @@ async def test_a_part_of_a_call_is_not_kept_by_itself(make_bench, journals, colo
                 client=client,
                 row=lambda name, _given: TABLE[name],
                 methods=frozenset({"put"}),
-                values=ArgumentCodec(),
             ),
             database=Database("crm", name),
         )
@@ -978,7 +976,6 @@ def watched(make_bench, journals):
         client=store,
         row=lambda name, _arguments: TABLE[name],
         methods=frozenset({"put"}),
-        values=ArgumentCodec(),
         twin="a",
     )
     guard = bench.guard("crm", writes=writes, database=Database("crm", "watched"))
@@ -1024,7 +1021,6 @@ async def test_a_client_of_coroutines_is_called_on_the_loop_that_it_was_wrapped_
             client=store,
             row=lambda name, _arguments: TABLE[name],
             methods=frozenset({"aput"}),
-            values=ArgumentCodec(),
             method=lambda client, _name: client.aput,
         ),
         database=Database("crm", "watched"),

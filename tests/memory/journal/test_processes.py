@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from mnemoscope.memory.api import Database, Faults
+from mnemoscope.memory.guard.touches import UNTOLD
 from mnemoscope.memory.journal.journal import Journal, JournalWrite, Parked
 from mnemoscope.memory.journal.processes import ENDED, this_process
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.touches import UNTOLD
 
 KEEPER = """
 import sys
@@ -23,7 +23,7 @@ from pathlib import Path
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.journal.journal import JournalWrite, Journal
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.touches import UNTOLD
+from mnemoscope.memory.guard.touches import UNTOLD
 from mnemoscope.telemetry.process.faults import Faults
 
 class Thing: ...

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemoscope.memory.api import Touches
+from mnemoscope.memory.guard.touches import UNTOLD, Covered
 from mnemoscope.memory.journal.records import Apart, Sealer, read_touches
-from mnemoscope.memory.journal.touches import UNTOLD, Covered
 
 NO, MAYBE, YES = Covered.NO, Covered.MAYBE, Covered.YES
 

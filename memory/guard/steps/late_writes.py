@@ -13,23 +13,23 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ...telemetry.event.event import OperationClass, Status
-from ...telemetry.process.fork import reset_after_fork
-from ..errors import ForgetUncertainError
-from ..guard.call import Call, Slot
-from ..guard.operation import Method
-from ..guard.step import NOTHING, Faces
-from ..limits.policy import LONGEST_S
-from .touches import Covered, Touches
-from .writes import JournalledWrites, TouchesOf, untold
+from ....telemetry.event.event import OperationClass, Status
+from ....telemetry.process.fork import reset_after_fork
+from ...errors import ForgetUncertainError
+from ...limits.policy import LONGEST_S
+from ..call import Call, Slot
+from ..operation import Method
+from ..step import NOTHING, Faces
+from ..touches import Covered, Touches
+from ..writes import TouchesOf, untold
 
 if TYPE_CHECKING:
-    from ..guard.step import Step
-    from ..guard.steps.making import GuardParts
+    from ..step import Step
+    from .making import GuardParts
 
 _POLL_S = 0.02
 
-_UNDONE_BY: Slot[Iterable[Call]] = Slot("mnemoscope.journal.undone_by", ())
+_UNDONE_BY: Slot[Iterable[Call]] = Slot("mnemoscope.undone_by", ())
 """Late writes that may bring back what a call deletes."""
 
 
@@ -76,7 +76,7 @@ class LateWriteSteps:
             # What is known of no database is at least the store of this one client.
             database=parts.database or parts.classify,
             late=self._late,
-            touches=writes.touches if isinstance(writes, JournalledWrites) else untold,
+            touches=untold if writes is None else writes.touches,
             clock=parts.clock,
         )
         return (step,)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ..guard.operation import Arguments, Method
-from .codec import ArgumentCodec
+from .operation import Arguments, Method
 from .touches import UNTOLD, Touches
 
 
@@ -66,7 +65,8 @@ class JournalledWrites:
         client: The client to call.
         row: Returns the row of a call, by the method's name and the arguments.
         methods: Names of the methods whose writes are kept, as the adapter's table has them.
-        values: Turns their arguments into text and back.
+        models: Pydantic models, enums and named tuples that may be among their arguments, by name.
+            Besides these only values of the standard library and arrays of numpy are kept.
         part: Returns the part of the arguments that is a write, where a call may be more.
         twin: Prefix of the names of asynchronous twins, where the client has both.
         once: Recognises a write that the store has already. None: a write that is made twice
@@ -80,7 +80,7 @@ class JournalledWrites:
     client: object
     row: Callable[[str, Arguments], Method]
     methods: frozenset[str]
-    values: ArgumentCodec
+    models: Mapping[str, type[Any]] = field(default_factory=dict[str, type[Any]])
     part: Callable[[Arguments], Arguments] = _all
     twin: str = ""
     once: Deduplication | None = None

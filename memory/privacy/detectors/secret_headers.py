@@ -39,8 +39,8 @@ _SESSION_ID = compile_later(
     re.IGNORECASE,
 )
 _LOGIN_OPTION = compile_later(
-    r"(?<=\s)(?:-u|-U|--user|--proxy-user|--http-user)(?:[ =]?[\"']|[ =]|(?=\w))"
-    r"(?P<value>[^\s:\"'/]{1,128}:[^\s\"']{3,256})"
+    r"(?<=\s)(?:-u|-U|--user|--proxy-user|--http-user)(?:[ =]{0,3}[\"']|[ =]{1,3}|(?=\w))"
+    r"(?P<value>[^\s:\"'/<]{0,128}:[\"']?[^\s\"']{3,256})"
 )
 _PASSWORD_OPTION = compile_later(
     r"\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|mongo|mongosh|mongodump|redis-cli|ldapsearch"

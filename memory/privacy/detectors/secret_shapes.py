@@ -33,6 +33,7 @@ _ALPHABETS = {
     "dotted": r"0-9A-Za-z_=.~\-",
     "base64": "0-9A-Za-z+/",
     "bech32": "02-9AC-HJ-NP-Z",
+    "path": r"0-9A-Za-z_=.~/+@\-",
 }
 _SPELLING = frozenset({"alnum", "word", "url", "dotted", "lower"})
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
@@ -237,9 +238,10 @@ def _vendors() -> frozenset[str]:
 
 
 def _bounded(pattern: str) -> re.Pattern[str]:
-    # A number may follow a word, as in a URL; nothing else begins in the middle of one.
+    # A number may follow a word, as in a URL; nothing else begins in the middle of one, but a key
+    # in place of a URL's user.
     before = "0-9" if pattern.startswith("[0-9]") else r"0-9A-Za-z+/_\-"
-    return compile_later(rf"(?<![{before}]){pattern}(?:={{0,2}})(?![0-9A-Za-z_+/\-])")
+    return compile_later(rf"(?:(?<=://)|(?<![{before}])){pattern}(?:={{0,2}})(?![0-9A-Za-z_+/\-])")
 
 
 def _is_made_up(value: str, shape: Shape) -> bool:

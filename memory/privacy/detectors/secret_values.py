@@ -24,7 +24,7 @@ _FEWEST_LETTERS, _LEAST_CASE_CHANGES = 8, 0.3
 PLACEHOLDER_WORDS = frozenset(read_words("placeholder_words"))
 _PLACEHOLDER = compile_later(
     r"[$%@#]?\{{1,2}[^{}]*\}{0,2}|\$\(.*|%[\w()]*[%sd]?|\$\w+|@\w+@|<.*|\[.*|\(.*|__\w+__"
-    r"|[*\u2022\u25cf.:\-_#?]+|(?:%[sdr][:@/]?)+|(.)\1{3,}"
+    r"|[*\u2022\u25cf.:\-_#?]+|[\w.-]*x{8}.*|(?:%[sdr][:@/]?)+|(.)\1{3,}"
     r"|(?:sk|pk|key|ghp|api|token|secret)?[-_]?[xX*\u2022.]{4,}.{0,4}"
     r"|(?:(?:my|your|the|insert|some|test|dummy|fake|sample|example|enter|add|put|put|set"
     r"|use)[-_ ]?)+"

@@ -28,9 +28,10 @@ _UNSPACED = "\u0590"
 
 _FAR = compile_later("[\u0590-\uffdc]")
 _SEPARATOR = (
-    r"[\"'\]*_`]{0,3}[ \t]{0,4}(?::=|=>|->|[:=](?!=)|={2,3}(?=[ ]?[\"'])|\u2192)"
+    r"[\"'\]*_`]{0,3}(?::?[ ](?:string|text|str)(?=[ ]?=))?[ \t]{0,16}"
+    r"(?::{1,3}=|[?.+]=|=>|->|[:=](?!=)|={2,3}(?=[ ]?[\"'])|\u2192|(?<=[\"']),(?=[ ]?[\"']))"
     r"[*_`]{0,3}[ \t]{0,4}(?:\n[ \t]{0,8}(?![\w.-]{1,60}[ \t]{0,4}[:=](?![=\s])))?"
-    r"|>|[\"'][ \t]{1,4}value[ \t]{0,2}=[ \t]{0,2}"
+    r"|>(?:\n[ \t]{0,8})?|[\"'][ \t]{1,4}value[ \t]{0,2}=[ \t]{0,2}"
     r"|[\"'],[ \t\n]{0,20}[\"']value[\"'][ \t]{0,2}:[ \t]{0,2}"
     r"|[ \t]{0,4}\n[ \t]{1,20}value:[ \t]{1,4}|[ ]?\|[ ]?"
 )
@@ -150,7 +151,7 @@ def says_secret(text: str, features: TextFeatures) -> bool:
     """Return whether *text* holds a word for a secret."""
     if not features.words.isdisjoint(CLUES):
         return True
-    if ("=" in text or ":" in text) and _stems_in(text):
+    if ("=" in text or ":" in text or ">" in text) and _stems_in(text):
         return True
     return not text.isascii() and bool(_FAR.search(text)) and bool(_parts_in(text))
 
@@ -345,7 +346,7 @@ def _looks_drawn(value: str) -> bool:
     if any(len(each) >= _LONG_PIECE and _MIXED.search(each) for each in pieces):
         return True
     if _NUMBER.fullmatch(value) or _ADDRESS.fullmatch(value):
-        return False
+        return len(value) >= _LONG_PIECE and value.isdigit()
     mixed = any(len(each) >= _MIXED_PIECE and _MIXED.search(each) for each in pieces)
     return mixed or is_random(value) or bool(_SPECIAL.search(value))
 

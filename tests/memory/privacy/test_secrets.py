@@ -319,3 +319,48 @@ def test_the_next_line_of_an_empty_setting_is_another_one(text):
     redactor = build_redactor(model="none", keys=SubjectKeys(bytes(32)))
 
     assert [each.why for each in redactor.explain(text)] == []
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        'var acmeToken string = "{}"',
+        "let acmeToken: string = '{}'",
+        'acme_TOKEN ::= "{}"',
+        "acme_TOKEN ?= {}",
+        "$acmeToken .= '{}'",
+        'System.setProperty("ACME_TOKEN", "{}")',
+        "<acmeToken>\n    {}\n</acmeToken>",
+        'token        = "{}"',
+        "curl --user  'api:{}' https://api.acme.example",
+        'curl -u ":{}" https://api.acme.example',
+        "mongodb+srv://ada:{}@cluster.acme.example/db",
+        "amqp://ada:{}@rabbit.acme.example:5672/shop",
+        "Proxy-Authorization: Bearer {}",
+    ],
+)
+def test_a_value_is_found_however_it_is_assigned(redactor, template):
+    """Operators of make, Go and PHP, types, arguments, XML, headers, URLs."""
+    key = "w9Kd3mQz7Lx2Vb8Nc4Tf6Hy"
+    assert hidden(redactor, template.format(key), key)
+
+
+@pytest.mark.parametrize("host", ["o4504.ingest.us.sentry.io/4505", "sentry.acme.example/42"])
+def test_the_key_of_a_sentry_address_is_found(redactor, host):
+    """It stands where a URL has its user."""
+    key = "9f8e7d6c5b4a39281716051423324150"
+    assert hidden(redactor, f"SENTRY_DSN=https://{key}@{host}", key)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'token = "xxxxxxxxxxxx.atlasv1.xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"',
+        'fields = ["password", "username", "created"]',
+        "def login(token: string = None): ...",
+        "curl -u <user:password> https://api.acme.example",
+    ],
+)
+def test_what_stands_where_a_secret_would_is_kept(redactor, text):
+    """Placeholders, names in a list, types."""
+    assert found(redactor, text) == []

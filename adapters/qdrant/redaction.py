@@ -31,7 +31,11 @@ from ..toolkit.type_guards import is_list
 Path: TypeAlias = tuple[str, ...]
 """Keys from the root of a payload down to a value."""
 
-_QUOTED = re.compile(r'"([^"]*)"')
+_QUOTED = re.compile(r'"[^"]*"')
+_KEY = re.compile(r'"[^"]*"|[\w-]+')
+_PATH = re.compile(rf"(?:{_KEY.pattern})(?:\[\d*\]|\.(?:{_KEY.pattern}))+")
+"""More than one key, as Qdrant writes it: ``meta."a.b"[0].c``."""
+
 _HARMLESS = (bool, int, float, Enum, UUID, date)
 _CONTENT = (models.PointStruct, models.Batch, models.Filter, models.Record, models.Document)
 """Models that are no settings, wherever they are given."""
@@ -123,12 +127,19 @@ class Walker:
             # The owner's key is not redacted in payloads either, so that filters go on finding it.
             if value == self._owner_key:
                 return value
-            # Qdrant takes a key with a period in quotes, inside of a path.
-            quoted = _QUOTED.sub(lambda found: f'"{self._redaction.label(found[1])}"', value)
-            return self._redaction.label(quoted)
+            # Qdrant takes a key with a period in quotes, inside of a path. Each key is read alone,
+            # as in a payload: the keys beside it may make a name of it, or none.
+            keys = _KEY if _PATH.fullmatch(value) else _QUOTED
+            return self._redaction.label(keys.sub(self._key, value))
         if isinstance(value, (list, tuple)):
             return _alike(value, map(self.path, cast("list[Any]", value)))
         return self.walk(value)
+
+    def _key(self, found: re.Match[str]) -> str:
+        key = found[0]
+        if key.startswith('"'):
+            return f'"{self._redaction.label(key[1:-1])}"'
+        return self._redaction.label(key)
 
     def expression(self, value: Any) -> Any:
         """Redact a formula: each text in it is a payload key, or a score's name."""

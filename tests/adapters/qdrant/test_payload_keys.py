@@ -116,6 +116,28 @@ def test_an_arguments_payload_key_is_the_payloads(method, argument, bench):
     assert row.redact(given, redaction)[argument] in (key, [key])
 
 
+KEYS = ("meta", "x", "Max", "Anna", "anna", "Berlin", "Anna Schmidt", "user_name", ADA, "10.0.0.1")
+
+
+@pytest.mark.parametrize("inner", KEYS)
+@pytest.mark.parametrize("outer", KEYS)
+def test_a_path_is_of_the_keys_that_are_there(outer, inner, keyed):
+    """Each key of a path is what it is in the payload, whatever the keys beside it are."""
+    _, walker = keyed
+    stored = walker.payload({outer: {inner: 1}})
+    ((outer_there, below),) = stored.items()
+    (inner_there,) = below
+
+    found = walker.path(f"{as_in_path(outer)}[].{as_in_path(inner)}")
+
+    assert found.replace('"', "") == f"{outer_there}[].{inner_there}"
+
+
+def as_in_path(key):
+    """Return *key* in quotes if Qdrant wants them inside of a path."""
+    return key if re.fullmatch(r"[\w-]+", key) else f'"{key}"'
+
+
 def test_a_text_query_names_its_field(keyed):
     """Where it would otherwise name a vector: in a request and in a prefetch of it."""
     key, walker = keyed

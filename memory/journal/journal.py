@@ -74,6 +74,7 @@ class Entry(NamedTuple):
         asked_ns: The place of the call that asked for it, as `Journal.order` gives it.
         failed_ns: When it failed by itself, perhaps. None: it did not.
         tries: How often it failed when it was made again.
+        is_at_work: The store may still be at work on it: it is not to be made again yet.
     """
 
     seq: int
@@ -82,6 +83,7 @@ class Entry(NamedTuple):
     asked_ns: int = 0
     failed_ns: int | None = None
     tries: int = 0
+    is_at_work: bool = False
 
 
 class Parked(NamedTuple):
@@ -549,8 +551,7 @@ class Journal:
         """
         Return the writes that have waited longest, and say that the store may have them from now.
 
-        For the holder of the lease. Nothing is returned behind a write that the store is at work
-        on.
+        For the holder of the lease.
 
         Raises:
             OSError: It could not be said, so the store must not be asked.
@@ -567,22 +568,22 @@ class Journal:
         with self._file.writing() as connection:
             now = self._clock()
             rows = connection.execute(
-                "SELECT seq, id, in_doubt, lands_until_s, sealed, coalesce(asked_ns, created_ns), "
-                "CASE cause WHEN ? THEN failed_ns END, tries "
+                "SELECT seq, id, in_doubt, coalesce(asked_ns, created_ns), "
+                "CASE cause WHEN ? THEN failed_ns END, tries, lands_until_s, sealed "
                 "FROM waiting WHERE parked IS NULL AND queue = ? ORDER BY seq LIMIT ?",
                 (_OWN, _queue_id(connection, queue), at_most),
             )
             found: list[Entry] = []
             size = 0
-            for seq, write_id, in_doubt, lands_until_s, sealed, *known in rows:
+            for seq, write_id, in_doubt, asked_ns, failed_ns, tries, until_s, sealed in rows:
                 size += len(sealed)
-                # The first that is still at work ends the batch: what follows must not come before
-                # it.
-                if is_at_work(lands_until_s, now) or (found and size > _BATCH_BYTES):
+                if found and size > _BATCH_BYTES:
                     break
                 if seq not in queue.settled:
-                    write = self._read(sealed, write_id)
-                    found.append(Entry(seq, write, bool(in_doubt), *known))
+                    write, lands = self._read(sealed, write_id), is_at_work(until_s, now)
+                    found.append(
+                        Entry(seq, write, bool(in_doubt), asked_ns, failed_ns, tries, lands)
+                    )
             asked = [(each.seq,) for each in found if not each.in_doubt]
             # On the disk before the store is asked: a process that dies in between does not know
             # what it has done.

@@ -100,6 +100,7 @@ class _Passed:
         failed_ns: When it failed.
         tries: How often it has.
         is_own: It failed by itself, perhaps. Else: the store seems to be down.
+        is_at_work: The store is still at work on it.
     """
 
     entry: Entry
@@ -107,9 +108,12 @@ class _Passed:
     failed_ns: int
     tries: int
     is_own: bool
+    is_at_work: bool = False
 
     def holds_back(self, later: Touches) -> bool:
         """Tell whether a *later* write is to wait while this one does."""
+        if self.is_at_work:  # it may land at any time, and nothing can be set aside for it
+            return not self.touches.is_apart_from(later)
         if self.is_own or self.tries > MOST_TRIES:
             return self.touches.holds_back(later)
         return self.touches.needs_order_with(later)
@@ -343,6 +347,8 @@ class Replay:
             if batch.stopped or not self._has_time(until):
                 if not entry.in_doubt:
                     batch.untried.append(entry.seq)
+            elif entry.is_at_work:
+                self._leave(entry, batch)
             else:
                 yield from self._make(entry, batch)
         if batch.passed and not batch.answered:
@@ -367,6 +373,22 @@ class Replay:
         for call in batch.told:
             self._report.report_unawaited(call)
             call.error = None
+
+    def _leave(self, entry: Entry, batch: _Batch) -> None:
+        """Note that the store is still at work on *entry*, and may take others meanwhile."""
+        touches = UNTOLD
+        try:
+            if entry.write is not None:
+                call = self.calls.call(self.writes, entry.write)
+                touches = self.writes.touches(entry.write.method, call.arguments)
+        except Exception as exc:  # noqa: BLE001 - nothing goes past it
+            self._faults.note("journal.read", exc)
+        is_known = self._is_contradicted(entry)
+        failed_ns = entry.failed_ns or self._now_ns()
+        batch.passed.append(
+            _Passed(entry, touches, failed_ns, entry.tries, is_known, is_at_work=True)
+        )
+        batch.stopped = self._seems_down(batch)
 
     def _make(self, entry: Entry, batch: _Batch) -> Generator[_Step, Any, None]:
         """Make *entry* again, and note in *batch* what became of it."""
@@ -421,10 +443,8 @@ class Replay:
         batch.stopped = True
         batch.is_down = batch.is_down or call.failed
         self._pause(cause)
-        if call.late and not call.ended:
-            batch.flying.append(entry.seq)
         # The breaker or the bulkhead refused it, so that the store has not seen it.
-        elif call.admission is None and not entry.in_doubt:
+        if call.admission is None and not entry.in_doubt:
             batch.untried.append(entry.seq)
 
     def _is_wanted(self, entry: Entry, write: Write, call: Call) -> Generator[_Step, Any, bool]:
@@ -463,22 +483,37 @@ class Replay:
         for `ORDERED_S` and been tried `ORDERED_TRIES` times.
         """
         batch.cause = cause
+        flies = call.late and not call.ended
+        if flies:
+            batch.flying.append(entry.seq)
         if call.blame is Blame.STORE:
             is_known = self._is_contradicted(entry)
             since_ns = entry.failed_ns if is_known else None
-            failed = _Passed(entry, touches, since_ns or self._now_ns(), entry.tries + 1, is_known)
-            batch.passed.append(failed)
-            down = batch.unexplained
-            # A store on its way back may refuse one write and take the next: in order, at first.
-            is_long = bool(down) and self._has_waited_long(down[0].entry)
-            most = min(down[0].tries - ORDERED_TRIES, _MOST_WITNESSES) if is_long else 0
-            batch.stopped = bool(down) and len(down) > most
+            failed_ns, tries = since_ns or self._now_ns(), entry.tries + 1
+            batch.passed.append(
+                _Passed(entry, touches, failed_ns, tries, is_known, is_at_work=flies)
+            )
+            batch.stopped = self._seems_down(batch)
             return
         tries = 0 if entry.failed_ns is None else entry.tries
         is_odd = isinstance(cause, UnexpectedAnswerError)
         if not batch.passed and cause is not None and (is_odd or not is_of_the_deployment(cause)):
             tries += 1
-        batch.passed.append(_Passed(entry, touches, self._now_ns(), tries, is_own=True))
+        batch.passed.append(
+            _Passed(entry, touches, self._now_ns(), tries, is_own=True, is_at_work=flies)
+        )
+
+    def _seems_down(self, batch: _Batch) -> bool:
+        """Tell whether nothing further is to be tried now, since the store seems to be down."""
+        down = batch.unexplained
+        if not down:
+            return False
+        # A store on its way back may refuse one write and take the next: in order, at first.
+        if not self._has_waited_long(down[0].entry):
+            return True
+        # What the store is at work on is not tried meanwhile, so that its tries say nothing.
+        most = 1 if down[0].is_at_work else min(down[0].tries - ORDERED_TRIES, _MOST_WITNESSES)
+        return len(down) > most
 
     def _now_ns(self) -> int:
         return self.journal.order() or 0
@@ -506,7 +541,7 @@ class Replay:
                 call.blame = self._classify.blame(exc)
             if not call.failed or self._is_hopeless(entry, call):
                 raise
-            raise (_NotNowError if call.late and not call.ended else _PassedError) from exc
+            raise _PassedError from exc
 
     def _is_hopeless(self, entry: Entry, call: Call) -> bool:
         """Tell whether *entry* fails by itself: by its input, beside others, or too often."""

@@ -559,6 +559,7 @@ class JournalWrites:
             return
         if call.landed:
             self._note_written(call)
+            self.replay.queue.not_before = 0.0  # the store answers, and others wait for it
         try:
             struck = self.replay.journal.ended(kept.seq, landed=call.landed)
         except Exception as exc:  # noqa: BLE001 - it waits still, and is made again

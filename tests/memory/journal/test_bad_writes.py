@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ from mnemoscope.memory.journal.journal import MOST_TRIES, Journal
 from mnemoscope.memory.journal.replay import ORDERED_TRIES
 from mnemoscope.memory.limits.workers import Expired
 from tests.kit.bench import Bench, journalling
+from tests.kit.patience import GIVE_UP_S
 
 PUT = Method(
     name="put",
@@ -82,12 +84,14 @@ class Store:
     Attributes:
         poison: Makes the error of writes of bad keys.
         is_down: It takes nothing.
+        gate: Writes of bad keys hang until it is set. None: they do not.
         items: What it has.
         tried: How often each key was.
     """
 
     poison: Callable[[], BaseException] | None
     is_down: bool = False
+    gate: threading.Event | None = None
     items: dict[str, int] = field(default_factory=dict[str, int])
     tried: list[str] = field(default_factory=list[str])
 
@@ -96,6 +100,8 @@ class Store:
         self.tried.append(key)
         if self.is_down:
             raise ConnectionError
+        if key.startswith("bad") and self.gate is not None:
+            self.gate.wait(GIVE_UP_S)
         if key.startswith("bad") and self.poison is not None:
             raise self.poison()
         self.items[key] = value
@@ -140,7 +146,8 @@ def begin(make_bench, tmp_path: Path) -> Iterator[Callable[..., Process]]:
     def make(store: Store, touches: Any) -> Process:
         journals.append(Journal(tmp_path / "journal", key=bytes(32), faults=Faults()))
         journals[-1].open()
-        return Process(make_bench(journal=journals[-1]), store, touches)
+        deadlines_s = {OperationClass.REMEMBER: 0.05} if store.gate else {}
+        return Process(make_bench(journal=journals[-1], deadlines_s=deadlines_s), store, touches)
 
     yield make
     for each in journals:
@@ -291,3 +298,96 @@ def test_an_outage_is_asked_little(begin, any_time):
         asked.append(len(store.tried) - before)
 
     assert asked == [1] * ORDERED_TRIES + [2, 3, 4, 4, 4, 4, 4]
+
+
+# -- writes with which the store hangs -------------------------------------------------------------
+
+
+@pytest.fixture
+def hanging():
+    """Return a store that hangs with bad writes, on threads that outlive their callers."""
+    store = Store(None, gate=threading.Event())
+    yield store
+    assert store.gate is not None
+    store.gate.set()
+
+
+def meet_as_it_is_back(process: Process) -> None:
+    """Have the store hang with a write that it is asked for again."""
+    process.store.is_down = True
+    meet(process)
+    process.store.is_down = False
+    process.look()
+
+
+@pytest.mark.parametrize("touches", ["records", "owners"])
+@pytest.mark.parametrize("meeting", [meet, meet_as_it_is_back], ids=lambda each: each.__name__)
+def test_a_write_with_which_the_store_hangs_holds_up_no_other_customer(
+    begin, any_time, hanging, meeting, touches
+):
+    """One is tried while the store is still at work; if it is taken the others are served."""
+    meeting(begin(hanging, TOUCHES[touches]))
+    another = begin(hanging, TOUCHES[touches])
+    another.put("good", "c-42")
+    another.look()
+    made = set(hanging.items)
+    served = [begin(hanging, TOUCHES[touches]).put(f"good {n}", f"c-{n}") for n in range(3)]
+
+    assert made == {"good"}
+    assert served == ["ok"] * 3
+
+
+@pytest.mark.parametrize(
+    ("touches", "key", "of"),
+    [("records", "bad", "bob"), ("owners", "after it", "ada"), ("unknown", "after it", "bob")],
+)
+def test_what_may_be_of_the_same_record_waits_while_the_store_hangs(
+    begin, any_time, hanging, touches, key, of
+):
+    """The older write may land at any time: it would come after the later one."""
+    first = begin(hanging, TOUCHES[touches])
+    meet(first)
+    first.put("good", "c-42")
+    first.look()
+    first.put(key, of)
+    first.look()
+
+    assert hanging.tried.count("bad") == 1
+    assert key not in hanging.items
+    assert first.journal.stats().waiting["crm"] >= 2
+
+
+def test_nothing_goes_before_what_the_store_has_hung_with_for_a_short_time(begin, hanging):
+    """It may be slow for everybody: in order, at first."""
+    first = begin(hanging, TOUCHES["records"])
+    meet(first)
+    first.put("good", "bob")
+    for _ in range(3):
+        first.look()
+
+    assert not hanging.items
+
+
+def test_a_store_that_hangs_with_everything_is_asked_little(begin, any_time, hanging):
+    """Each call that hangs has a thread of its own: two at a time, of twenty that wait."""
+    first = begin(hanging, TOUCHES["records"])
+    for number in range(20):
+        first.put(f"bad {number}", f"c-{number}")
+    for _ in range(3):
+        first.look()
+
+    assert hanging.tried == ["bad 0", "bad 1"]
+
+
+def test_what_waits_behind_a_write_that_landed_is_made_at_once(begin, hanging, eventually):
+    """The store answers: no pause is waited for."""
+    first = begin(hanging, TOUCHES["records"])
+    meet(first)
+    first.put("good", "bob")
+    first.look()
+    hanging.gate.set()
+    landed = eventually(lambda: first.journal.stats().waiting == {"crm": 1})
+    first.replay.replay()
+
+    assert landed
+    assert set(hanging.items) == {"bad", "good"}

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..telemetry.event.usage import Usage
     from ..telemetry.process.faults import Faults
     from ..telemetry.prometheus.live import LiveMetric, Sample
-    from .budgets.accounting import ModelAccounting
+    from .accounting import ModelAccounting
     from .database import Database
     from .features import Feature, FeatureContext, FeatureFactory
     from .guard.call import Call, Slot
@@ -326,7 +326,7 @@ _MODULES = {
         "..telemetry.event.usage": "Usage",
         "..telemetry.process.faults": "Faults",
         "..telemetry.prometheus.live": "LiveMetric Sample",
-        ".budgets.accounting": "ModelAccounting",
+        ".accounting": "ModelAccounting",
         ".database": "Database",
         ".features": "Feature FeatureContext FeatureFactory",
         ".guard.call": "Call Slot",

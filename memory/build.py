@@ -26,12 +26,12 @@ from ..telemetry.event.trace import Tracing
 from ..telemetry.otlp.span_counts import SpanCounts
 from ..telemetry.pricing.prices import PriceFileError, Prices
 from ..telemetry.process.faults import Faults
-from ..telemetry.prometheus.live import SampleDisplay, SampleSource
+from ..telemetry.prometheus.live import Sample, SampleDisplay, SampleSource
+from .accounting import ModelAccounting, VerdictEvents
 from .api import AdapterServices
-from .budgets.accounting import ModelAccounting, VerdictEvents
-from .budgets.budgets import Budgets
 from .context import Scope, current
 from .errors import ConfigurationError
+from .features import Feature, not_configured
 from .guard.labels import Labels
 from .guard.steps.audit_gate import AuditTrail, AwaitAudit, RequireAudit
 from .guard.steps.late_writes import LateWriteSteps
@@ -58,7 +58,9 @@ if TYPE_CHECKING:
     from ..audit.log import AuditLog
     from ..audit.sink.sink import AuditSink
     from ..telemetry.relay.relay import Relay
-    from .features import Feature, FeatureFactory
+    from .budgets.budget import Budget
+    from .budgets.budgets import Budgets
+    from .features import FeatureFactory
     from .guard.step import Step
     from .guard.steps.making import GuardParts, StepMaker
     from .journal.journal import Journal
@@ -106,7 +108,7 @@ class Parts:
         vault: Keeps what pseudonyms stand for, if there is one.
         audit: The audit trail, if that sink is on.
         journal: Keeps writes that a store did not take, if there is one.
-        features: Those of other packages.
+        features: What each optional part and package adds.
         note_deliveries: Notes there what the other sinks have acknowledged.
         live: Keeps the metrics that Prometheus reads alive; the collector holds them weakly.
         spans: Counts of the spans that redacting exporters saw.
@@ -135,7 +137,7 @@ class Parts:
     def close(self, timeout_s: float) -> None:
         """Deliver what is queued and let go, in *timeout_s* seconds at most."""
         deadline = time.monotonic() + timeout_s
-        self.accounting.budgets.close()
+        self.accounting.close()
         self.guards.replayer.close(timeout_s / 4)
         self._end_waiting(time.monotonic() + timeout_s / 4)
         if self.journal is not None:
@@ -198,7 +200,7 @@ def compose(
             rules, keys=keys, verdicts=verdicts, faults=faults, clock=clock, trail=trail
         )
     accounting = ModelAccounting(
-        budgets=budgets or Budgets(),
+        budgets=budgets,
         prices=prices or Prices.load(None),
         labels=labels,
         drain=drain,
@@ -214,7 +216,8 @@ def compose(
         observers=(*(() if rulebook is None else (_rule_observer(rulebook),)), *observers),
         tells_content=policy.tells_answers,
     )
-    features = (*(() if rulebook is None else (_rule_steps(rulebook, faults),)), *steps)
+    own_steps = (*(() if rulebook is None else (_rule_steps(rulebook, faults),)), *steps)
+    keeping = _journal_feature(journal, wall_ns)
     guards = GuardFactory(
         redactor=scoped,
         drain=drain,
@@ -225,7 +228,7 @@ def compose(
         faults=faults,
         replayer=Replayer(faults),
         redactions=Bulkhead(REDACTIONS, LONGEST_S, clock),
-        makers=_order(audit_gate, features, journal, _reveal(opened, reveal, accounting)),
+        makers=_order(audit_gate, own_steps, keeping.steps, _reveal(opened, reveal, accounting)),
         clock=clock,
         wall_ns=wall_ns,
     )
@@ -250,13 +253,19 @@ def compose(
         vault=vault,
         audit=audit,
         journal=journal,
+        features=(
+            keeping,
+            _vault_feature(vault),
+            _budgets_feature(budgets),
+            Feature(samples=lambda: _gate_samples(accounting)),
+        ),
     )
 
 
 def _order(
     audit_gate: tuple[RequireAudit | None, AwaitAudit | None],
     features: Sequence[StepMaker],
-    journal: Journal | None,
+    keeping: Sequence[StepMaker],
     reveal: Sequence[StepMaker],
 ) -> tuple[StepMaker, ...]:
     """
@@ -274,7 +283,7 @@ def _order(
         _own("redact"),
         *features,
         LateWriteSteps(),
-        _count_lost if journal is None else _journal_steps(journal),
+        *(keeping or (_count_lost,)),
         attrgetter("steps"),  # the adapter's own
         _own("admit"),
         _own("classify"),
@@ -309,10 +318,48 @@ def _count_lost(_parts: GuardParts) -> Sequence[Step]:
     return (CountLostWrites(),)
 
 
-def _journal_steps(journal: Journal) -> StepMaker:
-    from .journal.maker import JournalSteps  # noqa: PLC0415 - only where it is wanted
+def _journal_feature(journal: Journal | None, wall_ns: Callable[[], int]) -> Feature:
+    if journal is None:
+        said = "MNEMOSCOPE_JOURNAL is not set: writes that a store does not take are lost"
+        return not_configured("journal", said)
+    from .journal.feature import journal_feature  # noqa: PLC0415 - only where it is wanted
 
-    return JournalSteps(journal)
+    return journal_feature(journal, wall_ns)
+
+
+def _vault_feature(vault: Vault | None) -> Feature:
+    if vault is None:
+        said = "MNEMOSCOPE_VAULT is not set: originals of pseudonyms are not stored"
+        return not_configured("vault", said)
+    from .vault_door import vault_check  # noqa: PLC0415 - only where it is wanted
+
+    return Feature(checks={"vault": lambda: vault_check(vault.file)})
+
+
+def _budgets_feature(budgets: Budgets | None) -> Feature:
+    if budgets is None:
+        return not_configured("budgets", "none is set")
+    from .budgets.feature import budgets_feature  # noqa: PLC0415 - only where it is wanted
+
+    return budgets_feature(budgets)
+
+
+def _budgets(given: Iterable[Budget]) -> Budgets | None:
+    chosen = tuple(given)
+    if not chosen:
+        return None
+    from .budgets.budgets import Budgets  # noqa: PLC0415 - only where it is wanted
+
+    return Budgets(chosen)
+
+
+def _gate_samples(accounting: ModelAccounting) -> Iterable[Sample]:
+    """Return the figures of approval gates, once there is a rule that asks humans."""
+    if accounting.decisions is None:
+        return ()
+    from .rules.gate_samples import gate_samples  # noqa: PLC0415 - only where there are rules
+
+    return gate_samples(accounting.decisions)
 
 
 def _always(step: Step | None) -> StepMaker:
@@ -375,7 +422,7 @@ def build(
     only_sinks: Sequence[Sink] | None = None,
     extra_sinks: Sequence[Sink] = (),
     redactor: Redactor | None = None,
-    budgets: Budgets | None = None,
+    budgets: Iterable[Budget] = (),
     rules: Sequence[Rule] = (),
     extra_features: Sequence[FeatureFactory] = (),
 ) -> Parts:
@@ -413,6 +460,7 @@ def build(
         journal = _journal(settings, keys, faults)
         vault = _vault(settings, keys, faults)
         prices = _prices(settings)
+        limits = _budgets(budgets)
     except (ValueError, OSError) as exc:
         raise ConfigurationError(str(exc)) from None
     for sink in sinks:
@@ -426,7 +474,7 @@ def build(
         faults=faults,
         policy=settings.policy,
         prices=prices,
-        budgets=budgets,
+        budgets=limits,
         rules=rules,
         steps=[make for each in features for make in each.steps],
         observers=[each for feature in features for each in feature.observers],
@@ -440,7 +488,7 @@ def build(
         audit_gate=_audit_gate(settings, _trail(sinks, audit), drain, faults),
         key_use=key_use_of(settings, keys),
     )
-    parts = replace(parts, features=tuple(features))
+    parts = replace(parts, features=(*parts.features, *features))
     note_deliveries = audit.note_deliveries if audit is not None and audit in sinks else None
     return replace(parts, note_deliveries=note_deliveries, live=_live(sinks, parts, rules))
 
@@ -796,11 +844,8 @@ def _live(sinks: Sequence[Sink], parts: Parts, rules: Sequence[Rule]) -> LiveMet
         return None
     live = LiveMetrics(
         parts.guards,
-        parts.accounting.budgets,
         parts.spans,
-        lambda: parts.accounting.decisions,
-        journal=parts.journal,
-        others=[each.samples for each in parts.features if each.samples is not None],
+        [each.samples for each in parts.features if each.samples is not None],
     )
     sources = [each for each in (*sinks, *rules) if isinstance(each, SampleSource)]
     readers = [live.read, *(each.samples for each in sources)]

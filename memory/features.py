@@ -65,6 +65,13 @@ class Feature:
     samples: Callable[[], Iterable[Sample]] | None = None
 
 
+def not_configured(name: str, detail: str) -> Feature:
+    """Return what stands for a feature that is off: the check *name*, which says *detail*."""
+    from .health.model import Check, State  # noqa: PLC0415 - by whoever looks
+
+    return Feature(checks={name: lambda: Check(name=name, state=State.OFF, detail=detail)})
+
+
 class FeatureFactory(Protocol):
     """Makes a feature of one scope: the object that an entry point of `GROUP` leads to."""
 

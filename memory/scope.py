@@ -85,8 +85,7 @@ class Mnemoscope:
         rules: Iterable[Rule] = (),
         extra_features: Iterable[FeatureFactory] = (),
     ) -> None:
-        from .budgets.budgets import Budgets  # noqa: PLC0415 - not before it is wanted
-        from .settings import load_settings, unknown_settings  # noqa: PLC0415 - as above
+        from .settings import load_settings, unknown_settings  # noqa: PLC0415 - not before it is wanted
 
         self._settings = settings or load_settings()
         self._parts: Parts | None = None
@@ -98,7 +97,6 @@ class Mnemoscope:
         from .environment import warn_of_unknown  # noqa: PLC0415 - see above
         from .given_objects import checked_objects  # noqa: PLC0415 - see above
 
-        limits = Budgets(checked_objects("budgets", budgets))
         warn_of_unknown(unknown_settings())
         quiet_clients(is_wanted=self._settings.client_telemetry == "off")
         parts = build(
@@ -106,7 +104,7 @@ class Mnemoscope:
             only_sinks=only_sinks and checked_objects("only_sinks", only_sinks),
             extra_sinks=checked_objects("extra_sinks", extra_sinks),
             redactor=redactor,
-            budgets=limits,
+            budgets=checked_objects("budgets", budgets),
             rules=checked_objects("rules", rules),
             extra_features=checked_objects("extra_features", extra_features),
         )
@@ -476,7 +474,8 @@ class Mnemoscope:
     @property
     def budgets(self) -> tuple[BudgetStatus, ...]:
         """How each budget stands now: what is spent and left, how fast, and past which level."""
-        return () if self._parts is None else self._parts.accounting.budgets.status()
+        budgets = None if self._parts is None else self._parts.accounting.budgets
+        return () if budgets is None else budgets.status()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -690,18 +689,13 @@ class Mnemoscope:
         parts = self._parts
         if parts is None:
             return checks.DISABLED
-        limits = parts.accounting.budgets
-        use = parts.services.key_use
-        file = None if parts.vault is None else parts.vault.file
         return checks.examine(
             self._settings,
             parts.guards,
-            limits,
             timeout_s,
-            key_use=use,
-            vault=file,
+            key_use=parts.services.key_use,
             spans=parts.spans,
-            kept=parts.journal,
+            unattributed_models=parts.accounting.unattributed_calls,
             checks=[each.checks for each in parts.features],
         )
 

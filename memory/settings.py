@@ -21,7 +21,6 @@ from ..telemetry.event.kinds import OperationClass
 from ..telemetry.queue import MAX_BYTES as RELAY_MAX_BYTES
 from .environment import unknown_variables, variable_of, variables_set
 from .errors import ConfigurationError
-from .journal import MAX_BYTES
 from .limits.audit_mode import parse_audit_mode
 from .limits.policy import CLASSES, PLACES, Policy
 from .privacy.models.model_setting import parse_models
@@ -35,6 +34,8 @@ SINK_NAMES = SINKS.built_in
 """The sinks of this package."""
 
 MIN_RETENTION_DAYS = 183
+
+JOURNAL_MAX_BYTES = 64 * 1024 * 1024
 
 Seconds = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 Places = Annotated[int, Meta(ge=1, le=100_000)]
@@ -194,7 +195,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     wait_resume_s: Seconds | None = None
     wait_checkpoint_s: Seconds | None = None
     journal: Path | None = None
-    journal_max_bytes: Annotated[int, Meta(ge=65_536)] = MAX_BYTES
+    journal_max_bytes: Annotated[int, Meta(ge=65_536)] = JOURNAL_MAX_BYTES
     relay: Path | None = None
     relay_max_bytes: Annotated[int, Meta(ge=2_097_152)] = RELAY_MAX_BYTES
     raise_: Literal["unexpected"] | None = None

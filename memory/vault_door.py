@@ -7,6 +7,7 @@ fails closed. So the audit trail records what was revealed to whom.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,9 +17,10 @@ from .context import context, current
 from .errors import ScopeError
 from .guard.operation import Arguments, Method, Operation, Summary
 from .guard_factory import GuardFactory
+from .health.model import Check, State, failed
 from .privacy.engine.redaction import Redaction
 from .privacy.vault.vault import Vault
-from .privacy.vault.vault_file import Rotation, told_as_ours
+from .privacy.vault.vault_file import Rotation, VaultFile, told_as_ours
 from .privacy.vault.vault_keys import VaultCustomer
 
 _FLUSH_S = 1.0
@@ -163,3 +165,20 @@ class GuardedVault:
         if self._enforced_tenancy and inside not in {None, owner}:
             raise ScopeError("tenancy is enforced, and the context has another customer")
         return owner
+
+
+def vault_check(file: VaultFile) -> Check:
+    """Check the vault's file, and that its keys are configured."""
+    try:
+        found = file.state()
+    except (OSError, sqlite3.Error) as exc:
+        return failed("vault", f"{file.path} cannot be read ({type(exc).__qualname__})")
+    said = f"{found.customers:,} customers in {file.path}"
+    if not found.locked:
+        return Check(name="vault", state=State.OK, detail=said)
+    ids = ", ".join(each or "not noted" for each in sorted(found.locked))
+    detail = (
+        f"{said}, of whom {sum(found.locked.values()):,} under keys that are not configured "
+        f"({ids}): name them in MNEMOSCOPE_AUDIT_PREVIOUS_KEYS, and run `mnemoscope vault rotate`"
+    )
+    return Check(name="vault", state=State.WARNING, detail=detail)

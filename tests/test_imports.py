@@ -302,13 +302,6 @@ def test_importing_a_package_costs_nothing(module, heavy):
 OPTIONAL = ("budgets", "handoff", "journal", "relay", "reveal", "rules", "vault")
 """Rooms that a scope need not have, by the last part of their name."""
 
-ALWAYS = {
-    *(f"memory.budgets.{each}" for each in ("accounting", "budget", "budgets", "under_way")),
-}
-"""
-Modules of these rooms that each scope has all the same: model calls are counted without a budget.
-"""
-
 
 def test_what_is_not_configured_is_not_imported():
     """A room that a scope does not use costs its start nothing."""
@@ -339,7 +332,7 @@ def test_what_is_not_configured_is_not_imported():
 
     first, configured = map(optional, json.loads(done.stdout))
     assert first == set()
-    assert configured == ALWAYS
+    assert configured == set()
 
 
 def test_a_scope_is_built_without_what_the_first_text_needs():

@@ -19,13 +19,17 @@ from ...memory.build import configured_keys, key_use_of, open_vault
 from ...memory.errors import ConfigurationError
 from ...memory.health import checks
 from ...memory.health.model import Check, Health, State, ask, failed
+from ...memory.journal.feature import journal_check, unusable_journal
 from ...memory.journal.inspection import problem
 from ...memory.journal.journal import look
 from ...memory.scope import Mnemoscope
 from ...memory.secret import Secret
 from ...memory.settings import Settings, load_settings
+from ...memory.vault_door import vault_check
 from ...telemetry.network.probe import status_of, try_writing
 from ...telemetry.prometheus.server import reachable_host
+from ...telemetry.queue.folder import folder_problem
+from ...telemetry.relay.folder import standing
 
 _PORT_TIMEOUT_S = 1.0
 """Seconds that the metrics port is given to answer."""
@@ -70,14 +74,14 @@ def _unshared(settings: Settings) -> Settings:
 
 
 def _outside_checks(settings: Settings) -> tuple[Check, ...]:
-    questions = {
-        "journal": lambda: _journal(settings),
-        "key": lambda: _key(settings),
-        "vault": lambda: _vault(settings),
-    }
-    folder = settings.relay
+    questions = {"key": lambda: _key(settings)}
+    journal, vault, folder = settings.journal, settings.vault, settings.relay
+    if journal is not None:
+        questions["journal"] = lambda: _journal(settings, journal)
+    if vault is not None:
+        questions["vault"] = lambda: _vault(settings, vault)
     if folder is not None:
-        questions["relay"] = lambda: checks.relay(folder)
+        questions["relay"] = lambda: _relay(folder)
     port = settings.prometheus_port
     if port is not None:
         host = reachable_host(settings.prometheus_address)
@@ -91,23 +95,17 @@ def _key(settings: Settings) -> Check:
     return checks.key(settings, None if keys is None else key_use_of(settings, keys))
 
 
-def _journal(settings: Settings) -> Check:
-    path = settings.journal
-    if path is None:
-        return checks.journal(None, 0)
+def _journal(settings: Settings, path: Path) -> Check:
     # Looked at and not opened: the application holds its claim.
     objection = problem(path) if path.exists() else _why_not_made(path)
     if objection:
-        return checks.unusable_journal(f"{path} {objection}")
-    return checks.journal(look(path, settings.journal_max_bytes), time.time_ns())
+        return unusable_journal(f"{path} {objection}")
+    return journal_check(look(path, settings.journal_max_bytes), time.time_ns())
 
 
-def _vault(settings: Settings) -> Check:
-    path = settings.vault
-    if path is None:
-        return checks.vault_file(None)
+def _vault(settings: Settings, path: Path) -> Check:
     if path.exists():
-        return checks.vault_file(open_vault(settings).file)
+        return vault_check(open_vault(settings).file)
     if objection := _why_not_made(path):
         return failed("vault", f"{path} {objection}")
     return Check(name="vault", state=State.OK, detail=f"{path} is made when it is needed")
@@ -119,6 +117,21 @@ def _why_not_made(path: Path) -> str | None:
     except OSError as exc:
         return f"cannot be made: {(exc.strerror or type(exc).__name__).lower()}"
     return None
+
+
+def _relay(folder: Path) -> Check:
+    """Check the folder of a relay, and that one reads it and is not behind."""
+    try:
+        objection = folder_problem(folder)
+    except FileNotFoundError:
+        objection = None  # made with the first event, or by the relay
+    if objection is not None:
+        return failed("relay", f"{folder} {objection}")
+    found = standing(folder)
+    if found.problem is None:
+        return Check(name="relay", state=State.OK, detail=found.detail)
+    state = State.WARNING if found.is_alive else State.FAILED
+    return Check(name="relay", state=state, detail=found.detail)
 
 
 def _metrics_port(host: str, port: int) -> Check:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ...memory.budgets.accounting import ModelAccounting
+from ...memory.accounting import ModelAccounting
 from ...memory.guard.call import Call, error_name, outer_call
 from ...memory.guard.labels import with_names
 from ...telemetry.event.event import Event, OperationClass, Status

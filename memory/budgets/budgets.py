@@ -231,7 +231,6 @@ class Budgets:
         calls: Model calls counted, whether a budget covers them or not.
         can_stop: Whether any budget has ``on_exceeded="stop"``.
         is_closed: Whether their scope has closed, which then counts nothing.
-        unattributed_calls: Model calls begun in threads that had no customer, feature or node.
 
     Raises:
         ConfigurationError: Two have the same name, or there are too many.
@@ -246,13 +245,12 @@ class Budgets:
         self.calls = 0
         self.can_stop = any(spend.budget.on_exceeded == "stop" for spend in self._spends)
         self.is_closed = False
-        self.unattributed_calls = 0
         _check([spend.budget.name for spend in self._spends])
         reset_after_fork(self)
 
     def forked(self) -> None:
         """Start with nothing spent in a forked child: the parent counts the earlier spend."""
-        self.calls = self.unattributed_calls = 0
+        self.calls = 0
         for spend in self._spends:
             spend.reset(self.clock())
 
@@ -262,8 +260,6 @@ class Budgets:
 
     def add(self, scope: Scope, usage: Usage, *, failed: bool = False) -> list[BudgetEvent]:
         """Count a finished model call and return the levels that it crossed."""
-        if not self._spends:
-            return []
         with self._guard:
             self.calls += 1
             now = self.clock()
@@ -271,11 +267,6 @@ class Budgets:
             return [
                 crossing for spend in covering for crossing in spend.add(usage, now, failed=failed)
             ]
-
-    def note_unattributed(self) -> None:
-        """Count a model call that begins and belongs to nobody."""
-        with self._guard:
-            self.unattributed_calls += 1
 
     def admit(
         self, scope: Scope, model: str | None, asking: Asking

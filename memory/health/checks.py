@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,31 +12,24 @@ from ...telemetry.delivery.drain import Drain
 from ...telemetry.delivery.lane import delivering
 from ...telemetry.delivery.lane_stats import LaneStats
 from ...telemetry.delivery.sink import Checkable, DeliveryError, Sink
-from ...telemetry.event.format import in_unit
-from ...telemetry.event.kinds import Level
 from ...telemetry.files.permissions import permission_problem
 from ...telemetry.network.probe import try_writing
 from ...telemetry.otlp.span_counts import SpanCounts, SpanOutcome
 from ...telemetry.pricing.prices import PriceFileError, Prices
 from ...telemetry.process.faults import Faults
-from ...telemetry.queue.folder import folder_problem
-from ...telemetry.relay.folder import standing
-from ..budgets.budgets import Budgets, BudgetStatus
 from ..environment import unknown_sentence
 from ..guard.guard import Guard
 from ..guard.steps.count_lost import CountLostWrites
 from ..guard_factory import GuardFactory
-from ..journal.inspection import problem
-from ..journal.journal import Journal, JournalStats
 from ..limits.breaker import BreakerState
 from ..limits.key_use import KeyUse
 from ..privacy.engine.redactor import RedactorHealth
 from ..privacy.models.name_model import ModelState, install_hint, is_installed
 from ..settings import Settings, unknown_settings
-from .model import Check, Health, Question, State, ask, failed
+from .model import GRAVITY, Check, Health, Question, State, ask, failed
 
 if TYPE_CHECKING:
-    from ..privacy.vault.vault_file import VaultFile
+    pass
 
 DISABLED = Health(
     checks=(
@@ -49,44 +41,45 @@ DISABLED = Health(
     )
 )
 
-_BUDGETS_SHOWN = 5
-"""Budgets that are told of one by one, the worst first."""
-
-_FULL = 0.9
-"""Share of the journal's size from which it is worth a warning."""
-
 
 def examine(
     settings: Settings,
     guards: GuardFactory,
-    limits: Budgets,
     timeout_s: float,
     *,
     key_use: KeyUse | None = None,
-    vault: VaultFile | None = None,
     spans: SpanCounts | None = None,
-    kept: Journal | None = None,
+    unattributed_models: int = 0,
     checks: Iterable[Mapping[str, Question]] = (),
 ) -> Health:
-    """Check a scope's sinks, guards, key and budgets, within *timeout_s* seconds."""
+    """
+    Check a scope's sinks, guards and key, and what its features check, within *timeout_s* seconds.
+
+    Args:
+        settings: The scope's.
+        guards: Its guards and its drain.
+        timeout_s: Most seconds that it takes.
+        key_use: What is known of the key.
+        spans: Counts of the spans that redacting exporters saw.
+        unattributed_models: Model calls that began without a context.
+        checks: Those of each feature, by name.
+    """
     questions: dict[str, Question] = {
         **dict(_about_sinks(guards.drain, timeout_s)),
         **dict(_about_stores(guards)),
-        "journal": lambda: _journal_of(kept, settings.journal, guards.wall_ns),
         "settings": variables,
         "key": lambda: key(settings, key_use),
-        "vault": lambda: vault_file(vault),
         "names": lambda: names(guards.redactor.redactor.health()),
         "prices": lambda: prices(settings.prices),
-        "budgets": lambda: budgets(limits),
-        "self-defence": lambda: own_errors(guards.faults),
     }
-    if unattributed := guards.unattributed.count:
-        questions["context"] = lambda: context(unattributed)
-    if spans is not None and spans.exporters:
-        questions["spans"] = lambda: redacted_spans(spans)
     for each in checks:
         questions |= each
+    questions["self-defence"] = lambda: own_errors(guards.faults)
+    unattributed = guards.unattributed.count
+    if unattributed or unattributed_models:
+        questions["context"] = lambda: context(unattributed, unattributed_models)
+    if spans is not None and spans.exporters:
+        questions["spans"] = lambda: redacted_spans(spans)
     return ask(questions, timeout_s)
 
 
@@ -155,7 +148,7 @@ def _store(name: str, guards: list[Guard], *, unnamed: bool) -> Check:
     troubles = list(_troubles(guards))
     if unnamed:
         troubles.append((State.WARNING, _UNNAMED))
-    worst = max((state for state, _said in troubles), key=_GRAVITY.index, default=State.OK)
+    worst = max((state for state, _said in troubles), key=GRAVITY.index, default=State.OK)
     said = [*(text for _state, text in troubles), *_public(guards), _traffic(guards)]
     return Check(name=name, state=worst, detail="; ".join(said))
 
@@ -172,7 +165,6 @@ _UNNAMED = (
     "writes that it does not take are not kept in the journal, since it cannot be told which "
     "database it is: name it with scope.guard(client, name=...)"
 )
-_GRAVITY = (State.OFF, State.OK, State.WARNING, State.FAILED)
 
 
 def _troubles(guards: list[Guard]) -> Iterator[tuple[State, str]]:
@@ -217,79 +209,23 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(set(names)))
 
 
-def context(unattributed: int) -> Check:
-    """Check how many calls named nobody."""
-    said = (
-        f"{unattributed:,} calls named no tenant, customer or agent: what they remember cannot be "
-        "found, exported or erased as anybody's; set context(customer=...) around them"
-    )
-    return Check(name="context", state=State.WARNING, detail=said)
+def context(unattributed: int, models: int) -> Check:
+    """Check how many calls of stores and of models named nobody."""
+    said: list[str] = []
+    if unattributed:
+        said.append(
+            f"{unattributed:,} calls named no tenant, customer or agent: what they remember cannot "
+            "be found, exported or erased as anybody's; set context(customer=...) around them"
+        )
+    if models:
+        said.append(
+            f"{models:,} model calls began in threads without a context and are nobody's: pass "
+            "them the node's config, or run the thread in contextvars.copy_context()"
+        )
+    return Check(name="context", state=State.WARNING, detail="; ".join(said))
 
 
 # -- the rest ------------------------------------------------------------------------------------
-
-
-def _journal_of(kept: Journal | None, path: Path | None, wall_ns: Callable[[], int]) -> Check:
-    if kept is None:
-        return journal(None, 0)
-    objection = problem(path) if path is not None else None
-    if objection:
-        return unusable_journal(f"{path} {objection}")
-    return journal(kept.stats(), wall_ns())
-
-
-def journal(stats: JournalStats | None, now_ns: int) -> Check:
-    """Check the writes waiting in the journal. *stats* is None without a journal."""
-    if stats is None:
-        return Check(
-            name="journal",
-            state=State.OFF,
-            detail="MNEMOSCOPE_JOURNAL is not set: writes that a store does not take are lost",
-        )
-    if stats.path is None:
-        return unusable_journal("its file could not be opened")
-    troubles = list(_of_journal(stats, now_ns))
-    said = troubles or ["nothing waits"]
-    size = f"{stats.size_bytes:,} of {stats.max_bytes:,} bytes in {stats.path}"
-    state = State.WARNING if troubles else State.OK
-    return Check(name="journal", state=state, detail="; ".join((*said, size)))
-
-
-def unusable_journal(said: str) -> Check:
-    """Return the failed check of a journal; *said* is why."""
-    return failed("journal", f"{said}; meanwhile writes may be lost and deletions refused")
-
-
-def _of_journal(stats: JournalStats, now_ns: int) -> Iterator[str]:
-    if waiting := _counted(stats.waiting):
-        age_s = max(0.0, (now_ns - (stats.oldest_ns or now_ns)) / 1e9)
-        yield f"writes wait: {waiting}, the oldest for {age_s:,.0f} s"
-    if parked := _counted(stats.parked):
-        yield (
-            f"writes were set aside: {parked}; look with mnemoscope journal list --parked, then "
-            "journal retry or journal drop"
-        )
-    if stats.size_bytes >= _FULL * stats.max_bytes:
-        yield "it is almost full"
-
-
-def _counted(writes: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} for {store}" for store, count in sorted(writes.items()) if count)
-
-
-def relay(folder: Path) -> Check:
-    """Check the folder of a relay, and that one reads it and is not behind."""
-    try:
-        objection = folder_problem(folder)
-    except FileNotFoundError:
-        objection = None  # made with the first event, or by the relay
-    if objection is not None:
-        return failed("relay", f"{folder} {objection}")
-    found = standing(folder)
-    if found.problem is None:
-        return Check(name="relay", state=State.OK, detail=found.detail)
-    state = State.WARNING if found.is_alive else State.FAILED
-    return Check(name="relay", state=state, detail=found.detail)
 
 
 def variables() -> Check:
@@ -351,29 +287,6 @@ def _no_key(path: Path, *, has_key: bool) -> Check:
     )
 
 
-def vault_file(file: VaultFile | None) -> Check:
-    """Check the vault's file, and that its keys are configured; None: there is no vault."""
-    if file is None:
-        return Check(
-            name="vault",
-            state=State.OFF,
-            detail="MNEMOSCOPE_VAULT is not set: originals of pseudonyms are not stored",
-        )
-    try:
-        found = file.state()
-    except (OSError, sqlite3.Error) as exc:
-        return failed("vault", f"{file.path} cannot be read ({type(exc).__qualname__})")
-    said = f"{found.customers:,} customers in {file.path}"
-    if not found.locked:
-        return Check(name="vault", state=State.OK, detail=said)
-    ids = ", ".join(each or "not noted" for each in sorted(found.locked))
-    detail = (
-        f"{said}, of whom {sum(found.locked.values()):,} under keys that are not configured "
-        f"({ids}): name them in MNEMOSCOPE_AUDIT_PREVIOUS_KEYS, and run `mnemoscope vault rotate`"
-    )
-    return Check(name="vault", state=State.WARNING, detail=detail)
-
-
 def names(health: RedactorHealth) -> Check:
     """Check the language models that find names."""
     checks = [_name_model(each) for each in (health, *health.others)]
@@ -417,39 +330,6 @@ def prices(path: Path | None) -> Check:
         return failed("prices", " ".join(str(exc).split()))
     origin = f", some from {path}" if path else ""
     return Check(name="prices", state=State.OK, detail=f"{len(table):,} models have one{origin}")
-
-
-def budgets(limits: Budgets) -> Check:
-    """Check what is left of each budget, and whether it covers any model call."""
-    found = [_of_budget(status, limits.calls) for status in limits.status()]
-    found.sort(key=lambda each: -_GRAVITY.index(each[0]))
-    said = [text for _state, text in found[:_BUDGETS_SHOWN]] or ["none is set"]
-    if hidden := found[_BUDGETS_SHOWN:]:
-        said.append(f"{len(hidden)} more")
-    if calls := limits.unattributed_calls:
-        said.append(
-            f"{calls:,} model calls began in threads without a context and are nobody's: pass them "
-            "the node's config, or run the thread in contextvars.copy_context()"
-        )
-    if not found:
-        return Check(name="budgets", state=State.OFF, detail="; ".join(said))
-    return Check(name="budgets", state=found[0][0], detail="; ".join(said))
-
-
-def _of_budget(status: BudgetStatus, calls: int) -> tuple[State, str]:
-    budget = status.budget
-    if not status.calls and calls:
-        return State.WARNING, (
-            f"{budget.name}: covers none of {calls:,} model calls so far: is what it names right?"
-        )
-    limit = in_unit(budget.limit, budget.unit)
-    said = f"{budget.name}: {status.spent / budget.limit:.0%} of {limit} spent"
-    if status.unpriced_calls:
-        said += f", {status.unpriced_calls:,} calls without a price not counted"
-    if status.level is Level.EXCEEDED and budget.on_exceeded == "stop":
-        return State.FAILED, f"{said}, {status.refused_calls:,} calls refused"
-    alarming = status.unpriced_calls or status.level in {Level.ALERT, Level.EXCEEDED}
-    return (State.WARNING if alarming else State.OK), said
 
 
 def redacted_spans(spans: SpanCounts) -> Check:

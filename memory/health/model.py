@@ -30,6 +30,10 @@ class State(StrEnum):
     OFF = "off"
 
 
+GRAVITY = (State.OFF, State.OK, State.WARNING, State.FAILED)
+"""The states, the gravest last."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """

@@ -4,6 +4,3 @@ The write journal: writes that a store did not take are kept, redacted, and made
 `memory.journal.step` is the step of a guard that keeps them; `journal` holds them on disk, and
 `replay` makes them again. An adapter declares with `memory.api.JournalledWrites` which can be kept.
 """
-
-MAX_BYTES = 64 * 1024 * 1024
-"""Default of the maximum size of a journal's file, bytes."""

@@ -25,7 +25,7 @@ from ...telemetry.process.fork import reset_after_fork
 from ..database import Database
 from ..guard.touches import Covered, Touches
 from ..limits.breaker import Blame
-from . import MAX_BYTES
+from ..settings import JOURNAL_MAX_BYTES
 from .journal_file import RESERVE_BYTES, JournalFile, is_blank, is_no_room, looking, number
 from .latest_writes import LatestWrites
 from .processes import set_aside_ended, this_process
@@ -278,12 +278,12 @@ class Journal:
         *,
         key: bytes,
         faults: Faults,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = JOURNAL_MAX_BYTES,
         clock: Callable[[], float] = time.monotonic,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
         wall_ns: Callable[[], int] = time.time_ns,
     ) -> None:
-        self._path = path
+        self.path = path
         self._file = JournalFile(path)
         self._key = key
         self._sealer = Sealer(key)
@@ -316,10 +316,10 @@ class Journal:
         """
         with self._lock:
             if not self._is_open:
-                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 # First: where the journal cannot be opened, what is written meanwhile is noted.
                 if self._latest is None:
-                    latest = self._path.with_name(f"{self._path.name}.latest")
+                    latest = self.path.with_name(f"{self.path.name}.latest")
                     begin = partial(
                         LatestWrites,
                         latest,
@@ -345,7 +345,7 @@ class Journal:
 
     def _set_aside_ended(self) -> bool:
         with self._file.writing() as connection:
-            set_aside_ended(connection, self._path)
+            set_aside_ended(connection, self.path)
             return _are_done_with(connection)
 
     def is_open(self) -> bool:
@@ -365,7 +365,7 @@ class Journal:
     def queue(self, database: Database, store: str) -> Queue:
         """Return the queue of *database*, a store of the name *store*."""
         with self._lock:
-            return self._queues.setdefault(database, Queue(database, store, self._path))
+            return self._queues.setdefault(database, Queue(database, store, self.path))
 
     def waits(self, queue: Queue) -> bool:
         """
@@ -386,9 +386,9 @@ class Journal:
 
     def _seen_from_outside(self) -> frozenset[str]:
         """Return whom writes wait for in a file that this process cannot open, but others may."""
-        if is_blank(self._path):
+        if is_blank(self.path):
             return frozenset()
-        with looking(self._path) as connection:
+        with looking(self.path) as connection:
             return frozenset(_waiting_addresses(connection))
 
     # -- order ----------------------------------------------------------------------------------
@@ -433,7 +433,7 @@ class Journal:
         """
         # An address may be longer than a file's name, and has characters that none may have.
         name = blake2b(queue.address.encode(), digest_size=_LEASE_BYTES).hexdigest()
-        return try_lock(self._path.with_name(f"{self._path.name}.queue-{name}"))
+        return try_lock(self.path.with_name(f"{self.path.name}.queue-{name}"))
 
     # -- one write --------------------------------------------------------------------------------
 
@@ -444,7 +444,7 @@ class Journal:
         Raises:
             OSError: That cannot be told.
         """
-        with self._file.reading() if self.is_open() else looking(self._path) as connection:
+        with self._file.reading() if self.is_open() else looking(self.path) as connection:
             found = connection.execute(
                 "SELECT seq, cause, failed_ns, tries, touches FROM waiting WHERE queue = "
                 "(SELECT id FROM queue WHERE address = ?) AND cause IS NOT NULL AND parked IS NULL",
@@ -473,7 +473,7 @@ class Journal:
             OSError: That cannot be told.
         """
         now = self._clock()
-        with self._file.reading() if self.is_open() else looking(self._path) as connection:
+        with self._file.reading() if self.is_open() else looking(self.path) as connection:
             rows = connection.execute(
                 "SELECT lands_until_s FROM waiting WHERE parked IS NULL AND queue = "
                 "(SELECT id FROM queue WHERE address = ?) AND lands_until_s > ?",
@@ -763,7 +763,7 @@ class Journal:
         """Return what can be said of the journal now."""
         try:
             with self._file.reading() as connection:
-                return _stats(connection, self._path, self._max_bytes)
+                return _stats(connection, self.path, self._max_bytes)
         except OSError:
             return JournalStats(path=None, size_bytes=0, max_bytes=self._max_bytes)
 

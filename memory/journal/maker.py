@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     from ..guard.step import Step
@@ -31,6 +32,7 @@ class JournalSteps:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        self._steps: WeakSet[JournalWrites] = WeakSet()
 
     def __call__(self, parts: GuardParts) -> Sequence[Step]:
         """Return the step of one guard."""
@@ -43,7 +45,13 @@ class JournalSteps:
             # Replayed into another database a write would be somebody else's.
             return (CountLostWrites(has_database=False),)
         queue = self._journal.queue(parts.database, parts.store)
-        return (self._step(self._journal, queue, parts, parts.writes),)
+        step = self._step(self._journal, queue, parts, parts.writes)
+        self._steps.add(step)
+        return (step,)
+
+    def stores(self) -> set[str]:
+        """Return the stores whose writes are kept."""
+        return {each.replay.queue.store for each in list(self._steps)}
 
     def _step(
         self, journal: Journal, queue: Queue, parts: GuardParts, writes: JournalledWrites

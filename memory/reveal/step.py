@@ -21,7 +21,7 @@ from ..limits.policy import LONGEST_S
 from .values import TextCopies
 
 if TYPE_CHECKING:
-    from ..budgets.accounting import ModelAccounting
+    from ..accounting import ModelAccounting
     from ..guard.operation import Method
     from ..guard.step import Step
     from ..guard.steps.making import GuardParts

@@ -39,7 +39,7 @@ class Bench:
     faults: Faults = field(default_factory=Faults)
     policy: Policy = field(default_factory=patient_policy)
     prices: Prices = field(default_factory=lambda: Prices({}))
-    budgets: Budgets = field(default_factory=Budgets)
+    budgets: Budgets | None = None
     rules: Any = ()
     journal: Any = None
     vault: Any = None

@@ -21,7 +21,7 @@ from langchain_core.tracers.context import register_configure_hook
 from langgraph.types import Command
 from msgspec.structs import replace
 
-from ....memory.budgets.accounting import ModelAccounting
+from ....memory.accounting import ModelAccounting
 from ....memory.context import EMPTY_SCOPE, current, watch_contexts
 from ....memory.guard.call import error_name, outer_call
 from ....memory.guard.steps.report import no_parent
@@ -263,12 +263,12 @@ class GraphCallbacks(BaseCallbackHandler):
         self, run_id: UUID, metadata: dict[str, Any], request: tuple[Any, Any] | None
     ) -> None:
         """Record a call from a thread of the application's, or from outside of watched graphs."""
-        counting = [each for each in list(self._accountings) if not each.budgets.is_closed]
+        counting = [each for each in list(self._accountings) if not each.is_closed]
         if not counting:
             return
         if current() == EMPTY_SCOPE:
             for each in counting:
-                each.budgets.note_unattributed()
+                each.unattributed_calls += 1
         meters = tuple(map(Meter, counting))
         self.runs.begin_model_call(run_id, None, metadata, meters, request)
 

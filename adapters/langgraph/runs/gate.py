@@ -16,20 +16,16 @@ from contextlib import closing
 from contextvars import ContextVar
 from functools import cache
 from inspect import CO_COROUTINE
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
 
-from ....memory.budgets.accounting import ModelAccounting
-from ....memory.budgets.budgets import Asking, Budgets
-from ....memory.budgets.under_way import BudgetWait, Reservation
-from ....memory.errors import BudgetExceededError
+from ....memory.accounting import ModelAccounting
 from ....memory.guard.call import outer_call
 from ....memory.run_observers import RunObserver
 from ....telemetry.event.event import Status
-from ....telemetry.process.faults import Faults
 from ...toolkit.sync_async import running_loop
 from .cached_answers import is_cached
 from .callbacks import graph_callbacks
@@ -43,11 +39,27 @@ _LOGGER: Final = logging.getLogger("langchain_core.callbacks.manager")
 """Where LangChain warns of errors in handlers: a refusal is none."""
 
 
+class Wait(Protocol):
+    """The wait of a model call for others."""
+
+    def block(self) -> None:
+        """Wait, and hold the thread."""
+        ...
+
+    async def pause(self) -> None:
+        """Wait, and let other tasks run."""
+        ...
+
+
+Holds: TypeAlias = "Callable[[Any, Run, PendingModelCall], Iterator[Wait]]"
+"""Yields what a call waits for, given the budgets, its run and the call. Raises to refuse it."""
+
+
 class Gate:
     """The budgets and observers of all living scopes, consulted before each model call."""
 
     def __init__(self) -> None:
-        self._budgets: weakref.WeakKeyDictionary[Budgets, Faults] = weakref.WeakKeyDictionary()
+        self._budgets: weakref.WeakKeyDictionary[object, Holds] = weakref.WeakKeyDictionary()
         self.observed: weakref.WeakSet[ModelAccounting] = weakref.WeakSet()
         self.handlers: list[_GateHandler] = [ChatGate(self), TextGate(self)]
 
@@ -55,10 +67,10 @@ class Gate:
         """Return whether there are budgets or observers to ask."""
         return bool(self._budgets or self.observed)
 
-    def watch(self, budgets: Budgets, faults: Faults) -> None:
-        """Ask *budgets* from now on, as long as they live; errors of ours are noted in *faults*."""
+    def watch(self, budgets: object, holds: Holds) -> None:
+        """Have *holds* say from now on what calls wait for, as long as *budgets* live."""
         self._rest_after(budgets)
-        self._budgets[budgets] = faults
+        self._budgets[budgets] = holds
         self._wake()
         graph_callbacks().runs.note_around()
 
@@ -79,7 +91,7 @@ class Gate:
         for each in list(self.observed):
             yield from each.observers
 
-    def _rest_after(self, watched: Budgets | ModelAccounting) -> None:
+    def _rest_after(self, watched: object) -> None:
         # Before it is added: what was registered last is called first.
         weakref.finalize(watched, self._wake).atexit = False
 
@@ -106,32 +118,21 @@ class Gate:
             for each in waits:
                 await each.pause()
 
-    def _waits(self, call: PendingModelCall) -> Generator[BudgetWait]:
+    def _waits(self, call: PendingModelCall) -> Generator[Wait]:
         """Yield what a call has to wait for, until it may be made."""
         run = call.begin()
         if run is None or outer_call() is not None:
             return  # a memory operation's own: mem0's, say, whose write would be lost
         try:
             if self.observed:
-                ask_observers(run, name=_model(call.about) or "")
-            for budgets, faults in list(self._budgets.items()):
-                yield from _waits_for(budgets, faults, run, call)
+                ask_observers(run, name=model_of(call.about) or "")
+            for budgets, holds in list(self._budgets.items()):
+                yield from holds(budgets, run, call)
         except GeneratorExit:  # whoever wanted the call is gone
             graph_callbacks().runs.end(run, Status.CANCELLED)
             raise
         finally:
             run.around = ()  # else each call would hold those before it
-
-
-def _waits_for(
-    budgets: Budgets, faults: Faults, run: Run, call: PendingModelCall
-) -> Iterator[BudgetWait]:
-    asking = Asking(run, run.around, budgets.clock(), call.can_wait)
-    while isinstance(found := _decision(budgets, faults, run, call, asking), BudgetWait):
-        yield found
-    if found is not None:
-        graph_callbacks().rejected(run.run_id, found)
-        raise found
 
 
 def ask_observers(run: Run, **about: Any) -> None:
@@ -221,41 +222,8 @@ class PendingModelCall:
         return is_cached(self._serialized, self._messages, self.about)
 
 
-def _decision(
-    budgets: Budgets, faults: Faults, run: Run, call: PendingModelCall, asking: Asking
-) -> BudgetExceededError | BudgetWait | None:
-    """Return what one scope's budgets say to a call. None: it may be made."""
-    try:
-        meter = _meter(budgets, run)
-        if meter is None:
-            return None
-        found = budgets.admit(meter.scope_of(run), _model(call.about), asking)
-        if isinstance(found, Reservation):
-            run.reservations = (*run.reservations, found)
-            return None
-        if found is None:
-            return None
-        if call.is_free():
-            run.is_free = True
-            return None
-        if isinstance(found, BudgetExceededError):
-            meter.refused(run, found)
-    except Exception as exc:  # noqa: BLE001 - a budget that cannot be read stops nobody
-        faults.note("budgets.refusal", exc)
-        return None
-    return found
-
-
-def _meter(budgets: Budgets, run: Run) -> Meter | None:
-    """Return the meter that counts a call on *budgets*. None: none does."""
-    for observer in run.observers_above():
-        accounting = observer.accounting if isinstance(observer, Meter) else None
-        if accounting is not None and accounting.budgets is budgets:
-            return cast("Meter", observer)
-    return None
-
-
-def _model(call_info: dict[str, Any]) -> str | None:
+def model_of(call_info: dict[str, Any]) -> str | None:
+    """Return the model that a call asks. None: LangChain does not say."""
     for part in ("metadata", "invocation_params"):
         about = call_info.get(part)
         known = cast("dict[str, Any]", about) if isinstance(about, dict) else {}
@@ -434,12 +402,6 @@ def _watch_runs() -> None:
     gate().handlers.append(handler)
     hook: ContextVar[Any] = ContextVar("mnemoscope_run_gate", default=handler)
     register_configure_hook(hook, inheritable=True)
-
-
-def guard_models(budgets: Budgets, faults: Faults) -> None:
-    """Ask *budgets* before every model call from now on, if one of them may stop it."""
-    if budgets.can_stop:
-        gate().watch(budgets, faults)
 
 
 _GATES: Final = {("ChatGate",), ("TextGate",), ("RunGate",)}

@@ -20,7 +20,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.utils.uuid import uuid7
 from langgraph.pregel import Pregel  # pyright: ignore[reportMissingTypeStubs] - typed
 
-from ....memory.budgets.accounting import ModelAccounting
+from ....memory.accounting import ModelAccounting
 from ....memory.errors import UnsupportedClientError
 from .callbacks import graph_callbacks
 from .meter import Meter

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from msgspec import structs
 
-from ....memory.budgets.accounting import ModelAccounting
+from ....memory.accounting import ModelAccounting
 from ....memory.context import Scope, current, nested_feature
 from ....memory.errors import BudgetExceededError
 from ....memory.guard.labels import FAILED_SCOPE, Labels, with_names
@@ -164,7 +164,7 @@ class Meter:
             accounting = self._seen()
         if accounting is None or (recipients is not None and not recipients.add(accounting.drain)):
             return
-        if made is not None and len(accounting.budgets):
+        if made is not None and accounting.budgets is not None:
             accounting.charge(self.scope_of(run), made, failed=run.status is not Status.OK)
         if not accounting.faults.tripped:
             event = self._event(run, usage, again, accounting)

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from uuid import UUID
 
 from langchain_core.runnables.config import var_child_runnable_config
 from opentelemetry import trace as otel_trace
 from opentelemetry.trace import SpanContext
 
-from ....memory.budgets.under_way import Reservation
 from ....memory.context import EMPTY_SCOPE, Scope
 from ....telemetry.event.event import Status
 from ....telemetry.event.parent_run import ParentRun
@@ -27,6 +26,9 @@ from ....telemetry.event.tool_run import ToolRun
 from ....telemetry.event.trace import CURRENT, TraceRef, Tracing
 from ....telemetry.event.usage import Usage
 from .model_calls import StreamedUsage, is_from_cache, message_of, usage_of
+
+if TYPE_CHECKING:
+    from ....memory.budgets.under_way import Reservation
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 

@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Final
 
 from langgraph.stream import StreamTransformer  # pyright: ignore[reportMissingTypeStubs] - typed
 
-from ....memory.budgets.accounting import ModelAccounting
+from ....memory.accounting import ModelAccounting
 from .callbacks import graph_callbacks
-from .gate import guard_models, guard_runs
+from .gate import guard_runs
 from .meter import Meter
 
 logger = logging.getLogger("mnemoscope")
@@ -127,7 +127,10 @@ class UsageFactory:
         self._features = dict(features or {})
         if accounting is not None:
             graph_callbacks().report_to(accounting)
-            guard_models(accounting.budgets, accounting.faults)
+            if accounting.budgets is not None and accounting.budgets.can_stop:
+                from .budget_gate import guard_models  # noqa: PLC0415 - only where it is wanted
+
+                guard_models(accounting.budgets, accounting.faults)
             if accounting.observers:
                 guard_runs(accounting)
 

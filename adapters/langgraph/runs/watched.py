@@ -10,7 +10,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.store.base import BaseStore
 
-from ....memory.budgets.accounting import ModelAccounting
+from ....memory.accounting import ModelAccounting
 from ....telemetry.process.faults import Faults
 from ...toolkit.guarded_methods import GUARD
 from .meter import Meter

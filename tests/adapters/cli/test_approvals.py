@@ -243,7 +243,9 @@ def test_what_waits_and_how_far_humans_agree_are_metrics(settings, capfd):
     """Read from the trail, whoever has decided; what cannot be read costs these metrics alone."""
     scope = Mnemoscope(settings, rules=[Approval("g", outcome=lambda _text: 1.0, places=["*"])])
     accounting = scope._parts.accounting
-    live = LiveMetrics(scope._parts.guards, accounting.budgets, None, lambda: accounting.decisions)
+    parts = scope._parts
+    others = [each.samples for each in parts.features if each.samples is not None]
+    live = LiveMetrics(parts.guards, others=others)
     approvals = [held(scope, key)[1] for key in ("a", "b", "c")]
     run(["approvals", "decide", approvals[0], "approve", "--decided-by", "grace"])
     run(["approvals", "decide", approvals[1], "edit", "--decided-by", "grace"])

@@ -16,10 +16,9 @@ from mnemoscope.memory import (
     configure,
 )
 from mnemoscope.memory.budgets.budgets import Asking, Budgets
+from mnemoscope.memory.budgets.feature import budgets_check, budgets_feature
 from mnemoscope.memory.budgets.under_way import Reservation
 from mnemoscope.memory.context import Scope
-from mnemoscope.memory.health.checks import budgets as examined
-from mnemoscope.memory.health.live_metrics import LiveMetrics
 from mnemoscope.memory.health.model import State
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.budget_event import BudgetEvent
@@ -388,8 +387,7 @@ class TestTelling:
         bench.accounting.charge(scope(customer=PERSON), used(3.0))
         samples = {
             (each.name, *sorted(each.labels.values())): each.value
-            for each in LiveMetrics(bench.parts.guards, bench.budgets).read()
-            if "budget" in each.name
+            for each in budgets_feature(bench.budgets).samples()
         }
 
         assert samples["mnemoscope_budget_spent_usd", "customer per hour"] == 3
@@ -404,17 +402,19 @@ class TestTelling:
 class TestDoctor:
     def test_no_budgets_are_no_worry(self, make):
         """Said, and off."""
-        assert examined(make()).state is State.OFF
+        with scope_for_tests() as (scope, _sink):
+            found = {each.name: each.state for each in scope.health().checks}
+        assert found["budgets"] is State.OFF
 
     def test_a_fresh_scope_is_well(self, make):
         """Nothing was called yet, so nothing is missing."""
-        assert examined(make(Budget(usd=1, feature="typo"))).state is State.OK
+        assert budgets_check(make(Budget(usd=1, feature="typo"))).state is State.OK
 
     def test_a_budget_that_covers_nothing_is_a_warning(self, make):
         """A feature that never ran, while others did, may be misspelt: said, never raised."""
         budgets = make(Budget(usd=1, feature="typo"), Budget(usd=99, feature="reply"))
         budgets.add(scope(), used())
-        check = examined(budgets)
+        check = budgets_check(budgets)
 
         assert check.state is State.WARNING
         assert "typo per hour: covers none of 1 model calls" in check.detail
@@ -425,7 +425,7 @@ class TestDoctor:
         budgets = make(Budget(usd=1, on_exceeded="stop"))
         budgets.add(scope(), used(2.0))
         refusal(budgets, scope())
-        check = examined(budgets)
+        check = budgets_check(budgets)
 
         assert check.state is State.FAILED
         assert "1 calls refused" in check.detail
@@ -435,7 +435,7 @@ class TestDoctor:
         fine = [Budget(usd=99, name=f"fine {number}") for number in range(9)]
         budgets = make(*fine, Budget(usd=1, name="spent"))
         budgets.add(scope(), used(2.0))
-        check = examined(budgets)
+        check = budgets_check(budgets)
 
         assert check.state is State.WARNING
         assert check.detail.startswith("spent: 200%")
@@ -446,7 +446,7 @@ class TestDoctor:
         budgets = make(Budget(usd=1))
         budgets.add(scope(), used(None))
 
-        assert examined(budgets).state is State.WARNING
+        assert budgets_check(budgets).state is State.WARNING
 
 
 class TestWhatTheCollectorEnds:

@@ -19,6 +19,7 @@ from mnemoscope.memory.api import (
 )
 from mnemoscope.memory.health import checks as look
 from mnemoscope.memory.health.model import ask, failed
+from mnemoscope.memory.journal.feature import journal_check
 from mnemoscope.memory.journal.journal import Journal, JournalStats
 from mnemoscope.memory.limits.breaker import BreakerState
 from mnemoscope.memory.privacy.engine.redactor import RedactorHealth
@@ -191,9 +192,7 @@ class TestStores:
         return make_bench(concurrency=2)
 
     def checked(self, bench):
-        health = look.examine(
-            load_settings(audit_pseudonym_key=KEY), bench.parts.guards, bench.budgets, 2.0
-        )
+        health = look.examine(load_settings(audit_pseudonym_key=KEY), bench.parts.guards, 2.0)
         return by_name(health).get("store.crm")
 
     def test_a_store_that_nobody_troubles_is_well(self, bench):
@@ -249,7 +248,9 @@ def _state(asked, breaker, state):
 class TestJournal:
     def examined(self, settings, bench):
         parts = bench.parts
-        return look.examine(settings, parts.guards, bench.budgets, 2.0, kept=parts.journal)
+        return look.examine(
+            settings, parts.guards, 2.0, checks=[each.checks for each in parts.features]
+        )
 
     def stats(self, **given):
         known = {
@@ -259,16 +260,16 @@ class TestJournal:
         }
         return JournalStats(**(known | given))
 
-    def test_no_journal_is_no_failure(self):
+    def test_no_journal_is_no_failure(self, make_bench):
         """But it is said what that means."""
-        check = look.journal(None, 0)
+        check = by_name(self.examined(load_settings(), make_bench()))["journal"]
 
         assert check.state is State.OFF
         assert "MNEMOSCOPE_JOURNAL" in check.detail
 
     def test_an_empty_one_is_well(self):
         """Queues in which nothing waits are not listed."""
-        check = look.journal(self.stats(waiting={"mem0": 0}), 0)
+        check = journal_check(self.stats(waiting={"mem0": 0}), 0)
 
         assert check.state is State.OK
         assert check.detail == "nothing waits; 46 of 1,000 bytes in /spool/journal"
@@ -276,25 +277,25 @@ class TestJournal:
     def test_what_waits_is_counted_by_store(self):
         """And for how long."""
         stats = self.stats(waiting={"qdrant": 1, "mem0": 2}, oldest_ns=1_000_000_000)
-        check = look.journal(stats, 63_000_000_000)
+        check = journal_check(stats, 63_000_000_000)
 
         assert check.state is State.WARNING
         assert check.detail.startswith("writes wait: 2 for mem0, 1 for qdrant, the oldest for 62 s")
 
     def test_one_that_cannot_be_opened_has_failed(self):
         """It is said what that costs."""
-        check = look.journal(self.stats(path=None), 0)
+        check = journal_check(self.stats(path=None), 0)
 
         assert check.state is State.FAILED
         assert "writes may be lost" in check.detail
 
     def test_one_that_is_almost_full_is_a_warning(self):
         """Before it takes nothing more."""
-        assert "almost full" in look.journal(self.stats(size_bytes=900), 0).detail
+        assert "almost full" in journal_check(self.stats(size_bytes=900), 0).detail
 
     def test_what_was_set_aside_is_told_with_what_to_do(self):
         """It waits for somebody, not for its store."""
-        check = look.journal(self.stats(parked={"qdrant": 1, "mem0": 2}), 0)
+        check = journal_check(self.stats(parked={"qdrant": 1, "mem0": 2}), 0)
 
         assert check.state is State.WARNING
         assert check.detail.startswith(
@@ -452,12 +453,12 @@ class TestScope:
         assert names == [
             "sink.capture",
             "stores",
-            "journal",
             "settings",
             "key",
-            "vault",
             "names",
             "prices",
+            "journal",
+            "vault",
             "budgets",
             "self-defence",
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from mnemoscope.memory.health.live_metrics import LiveMetrics
 from mnemoscope.memory.journal.journal_file import JournalFile
 from mnemoscope.memory.testing import breaking, scope_for_tests
 from mnemoscope.telemetry.event.event import Journalled
+from mnemoscope.telemetry.prometheus.live import Sample
 from tests.kit.patience import GIVE_UP_S
 
 
@@ -40,12 +42,17 @@ def guarded(scope: Mnemoscope, bare: Any, database: Database | None = None) -> A
     return guard_client(bare, replace(ADAPTER, bind=bind), scope._parts.services)
 
 
+def samples_of(scope: Mnemoscope) -> Iterator[Sample]:
+    """Return what a scrape of Prometheus shows of *scope*."""
+    parts = scope._parts
+    assert parts is not None
+    others = [each.samples for each in parts.features if each.samples is not None]
+    return LiveMetrics(parts.guards, others=others).read()
+
+
 def figures(scope: Mnemoscope) -> dict[tuple[str, ...], float]:
     assert scope._parts is not None
-    samples = LiveMetrics(
-        scope._parts.guards, scope._parts.accounting.budgets, journal=scope._parts.journal
-    ).read()
-    return {(each.name, *each.labels.values()): each.value for each in samples}
+    return {(each.name, *each.labels.values()): each.value for each in samples_of(scope)}
 
 
 def test_a_scope_writes_what_it_could_not_when_the_store_is_back(path, eventually):
@@ -118,9 +125,7 @@ def test_two_scopes_that_share_a_journal_tell_the_same_of_it(path):
             told = [
                 sample
                 for each in (one, two)
-                for sample in LiveMetrics(
-                    each._parts.guards, each._parts.accounting.budgets, journal=each._parts.journal
-                ).read()
+                for sample in samples_of(each)
                 if sample.name.startswith("mnemoscope_journal_")
             ]
 

@@ -31,7 +31,7 @@ def test_what_is_lost_is_told(degraded, patient, collector, caplog):
     with caplog.at_level(logging.WARNING, "mnemoscope"):
         patient.parts.close(20)
     lost = [each for each in collector.collected if each.journal is Journalled.LOST]
-    health = examine(load_settings(), patient.parts.guards, patient.budgets, 2.0)
+    health = examine(load_settings(), patient.parts.guards, 2.0)
     check = next(each for each in health.checks if each.name == "store.langgraph.checkpoint")
 
     assert [each.error.rpartition(".")[2] for each in lost] == ["ScopeClosedError"] * 3

@@ -243,9 +243,9 @@ def test_it_is_told(degraded, patient, back, events, caplog):
     with caplog.at_level(logging.WARNING, "mnemoscope"):
         back(saver, bare.plug)
     told = [each for each in events() if (each.error or "").endswith("ThreadChangedError")]
-    health = examine(load_settings(), patient.parts.guards, patient.budgets, 2.0)
+    health = examine(load_settings(), patient.parts.guards, 2.0)
     check = next(each for each in health.checks if each.name == "store.langgraph.checkpoint")
-    samples = LiveMetrics(patient.parts.guards, patient.budgets).read()
+    samples = LiveMetrics(patient.parts.guards).read()
     counted = [each for each in samples if "conflicts" in repr(each)]
 
     assert [(each.run, each.method) for each in told] == [("t-1", "put")]

@@ -39,7 +39,7 @@ def back(saver, plug, eventually):
 
 def checked(bench):
     """Return what health says of the checkpointer."""
-    health = examine(load_settings(), bench.parts.guards, bench.budgets, 2.0)
+    health = examine(load_settings(), bench.parts.guards, 2.0)
     return next(each for each in health.checks if each.name == "store.langgraph.checkpoint")
 
 

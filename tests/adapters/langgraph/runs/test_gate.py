@@ -16,7 +16,8 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langgraph.graph import START, StateGraph
 from langgraph.types import RetryPolicy
 
-from mnemoscope.adapters.langgraph.runs.gate import _GateHandler, gate, guard_models
+from mnemoscope.adapters.langgraph.runs.budget_gate import guard_models
+from mnemoscope.adapters.langgraph.runs.gate import _GateHandler, gate
 from mnemoscope.adapters.langgraph.runs.stream import UsageFactory
 from mnemoscope.memory import Budget, BudgetExceeded, feature
 from mnemoscope.memory.budgets.budgets import Budgets

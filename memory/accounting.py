@@ -6,25 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...telemetry.delivery.drain import Drain
-from ...telemetry.event.budget_event import BudgetEvent
-from ...telemetry.event.event import VERDICT, Event, OperationClass, Redacted, Status
-from ...telemetry.event.kinds import Level
-from ...telemetry.event.parent_run import ParentRun
-from ...telemetry.event.trace import Tracing
-from ...telemetry.event.usage import Usage
-from ...telemetry.pricing.prices import Prices
-from ...telemetry.process.faults import Faults
-from ..context import Scope
-from ..errors import BudgetExceededError
-from ..guard.labels import Labels
-from .budgets import Budgets
+from ..telemetry.delivery.drain import Drain
+from ..telemetry.event.budget_event import BudgetEvent
+from ..telemetry.event.event import VERDICT, Event, OperationClass, Redacted, Status
+from ..telemetry.event.kinds import Level
+from ..telemetry.event.parent_run import ParentRun
+from ..telemetry.event.trace import Tracing
+from ..telemetry.event.usage import Usage
+from ..telemetry.pricing.prices import Prices
+from ..telemetry.process.faults import Faults
+from .context import Scope
+from .errors import BudgetExceededError
+from .guard.labels import Labels
 
 if TYPE_CHECKING:
-    from ...telemetry.event.verdict_event import VerdictEvent
-    from ..rules.held_writes import Decisions
-    from ..rules.rulebook import Rulebook
-    from ..run_observers import RunObserver
+    from ..telemetry.event.verdict_event import VerdictEvent
+    from .budgets.budgets import Budgets
+    from .rules.held_writes import Decisions
+    from .rules.rulebook import Rulebook
+    from .run_observers import RunObserver
 
 STORE = "budget"
 """What stands for a store in events of budgets."""
@@ -85,7 +85,7 @@ class ModelAccounting:
     Counts the model calls of one scope.
 
     Attributes:
-        budgets: What may be spent, and what was.
+        budgets: What may be spent, and what was. None: no budget is set.
         prices: What model calls cost.
         labels: Redacts the scopes of their events.
         drain: Takes the events.
@@ -100,9 +100,11 @@ class ModelAccounting:
         decisions: What humans have decided, where a rule may ask them and there is a trail.
         observers: Take the beginnings and ends of runs, and may end them.
         tells_content: Whether events of runs have what went in and came out, redacted.
+        unattributed_calls: Model calls begun in threads that had no customer, feature or node.
+        is_closed: Whether the scope has closed, which then counts nothing.
     """
 
-    budgets: Budgets
+    budgets: Budgets | None
     prices: Prices
     labels: Labels
     drain: Drain
@@ -117,9 +119,13 @@ class ModelAccounting:
     decisions: Decisions | None = None
     observers: tuple[RunObserver, ...] = ()
     tells_content: bool = False
+    unattributed_calls: int = 0
+    is_closed: bool = False
 
     def charge(self, scope: Scope, usage: Usage, *, failed: bool = False) -> None:
         """Count what a model call that ended has used. Never raises: the run goes on."""
+        if self.budgets is None:
+            return
         try:
             for crossing in self.budgets.add(scope, usage, failed=failed):
                 self.drain.emit(self._event(crossing))
@@ -128,8 +134,15 @@ class ModelAccounting:
 
     def refused(self, scope: Scope, refusal: BudgetExceededError) -> None:
         """Count a call for *scope* that was not made because of *refusal*, and emit the verdict."""
-        if (verdict := self.budgets.note_refused(refusal)) is not None:
+        verdict = None if self.budgets is None else self.budgets.note_refused(refusal)
+        if verdict is not None:
             self.verdicts.emit(scope, verdict)
+
+    def close(self) -> None:
+        """Count no model call from now on, and let none wait."""
+        self.is_closed = True
+        if self.budgets is not None:
+            self.budgets.close()
 
     def keep_decisions(self, decisions: Decisions) -> None:
         """Read what humans have decided from *decisions*, from now on: a rule asks them."""

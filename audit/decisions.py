@@ -60,16 +60,12 @@ class Held(NamedTuple):
     What a rule has left to a human.
 
     Attributes:
-        approval: Its id.
-        gate: The rule.
-        reason: The rule's code.
         point: Where: ``memory`` for a write, ``node`` for a draft of a graph.
         passed: Whether the rule had let it pass, were humans not asked.
         evidence: What the rule found: scores and codes.
         seq: The latest verdict on it.
         since_us: Held for the first time, or again once it was used up; since 1970 UTC.
         asks: How often it was held since.
-        standing: What was decided.
     """
 
     approval: str
@@ -199,7 +195,6 @@ class GateFigures(NamedTuple):
     How a rule that holds stands, for metrics.
 
     Attributes:
-        gate: Its name.
         share: Of the decisions that count, those that agree with it. None: there are none, or it
             never says what it would let pass.
         is_auto: Whether it goes on by itself.
@@ -217,7 +212,6 @@ class AuditedDecisions:
     The decisions in one log, and the modes of gates, read once each. Thread-safe.
 
     Args:
-        log: The log.
         clock: Monotonic seconds.
     """
 

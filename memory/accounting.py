@@ -40,8 +40,6 @@ class VerdictEvents:
 
     Attributes:
         labels: Redacts the scopes of the events.
-        drain: Takes the events.
-        tracing: Makes the ids of their spans.
         parent_run: Returns the place in LangSmith's tree, if that sink is on.
         wall_ns: Nanoseconds since 1970 UTC.
     """

@@ -99,11 +99,8 @@ class Parts:
     The parts of a scope. The scope alone holds all of them; each is given what it needs by name.
 
     Attributes:
-        guards: Makes the guards.
         services: What adapters are given while a client is wrapped.
-        accounting: Counts model calls.
         subject_data: What the wrapped clients' stores hold about people.
-        drain: Takes the events.
         faults: Where errors of our own are noted.
         vault: Keeps what pseudonyms stand for, if there is one.
         audit: The audit trail, if that sink is on.

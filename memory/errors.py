@@ -119,9 +119,6 @@ class ForgetUncertainError(MnemoscopeError):
     The store deleted, and a write that it is still at work on may bring back what it deleted.
 
     Raised by operations of the class forget, in place of an answer that may turn out wrong.
-
-    Attributes:
-        store: Name of the store.
     """
 
     def __init__(self, store: str) -> None:

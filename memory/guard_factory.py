@@ -72,12 +72,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
 
     Attributes:
         redactor: Begins the redaction of each call.
-        drain: Takes the events.
-        keys: Turns customers into subjects.
-        policy: What is allowed.
-        tracing: Captures trace ids.
         parent_run: Returns the place in LangSmith's tree, if that sink is on.
-        workers: Threads for calls with a deadline.
         redactions: Places for long content that is redacted on them.
         faults: Where errors of our own are noted.
         replayer: The thread that makes again what waits.

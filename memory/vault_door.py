@@ -73,13 +73,7 @@ _FORGET = Method(
 
 
 class GuardedVault:
-    """
-    The vault of a scope, behind a guard.
-
-    Args:
-        vault: The vault.
-        guards: Makes its guard.
-    """
+    """The vault of a scope, behind a guard."""
 
     def __init__(self, vault: Vault, guards: GuardFactory) -> None:
         self._vault = vault

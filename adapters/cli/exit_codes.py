@@ -23,12 +23,7 @@ EXIT_CODES = {
 
 
 class CommandError(Exception):
-    """
-    A user's mistake, told in one line.
-
-    Attributes:
-        code: The exit code.
-    """
+    """A user's mistake, told in one line."""
 
     def __init__(self, message: str, code: int = UNUSABLE) -> None:
         super().__init__(message)

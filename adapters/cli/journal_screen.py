@@ -30,8 +30,6 @@ class Listing:
     The data of ``mnemoscope journal list``.
 
     Attributes:
-        path: The journal's file.
-        totals: What there is for each database.
         writes: The first writes of each, in order.
         parked: Only those that were set aside are meant.
         now_ns: Nanoseconds since 1970 UTC.

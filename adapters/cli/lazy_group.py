@@ -37,7 +37,6 @@ class Group(NamedTuple):
 
     Attributes:
         sentence: What its commands are for.
-        commands: They, by name.
     """
 
     sentence: str
@@ -48,12 +47,7 @@ Table = Mapping[str, Command | Group]
 
 
 class LazyGroup(TyperGroup):
-    """
-    A group whose help and completion come from a table. Alone it prints its help.
-
-    Attributes:
-        table: Its commands and groups.
-    """
+    """A group whose help and completion come from a table. Alone it prints its help."""
 
     table: Table = MappingProxyType({})
 

@@ -42,13 +42,7 @@ def new_request(
     *,
     notice: Notice | None = None,
 ) -> Request:
-    """
-    Return a numbered request of now.
-
-    Args:
-        kind: The right that is exercised.
-        notice: What the operator states.
-    """
+    """Return a numbered request of now."""
     now_us = time.time_ns() // 1_000
     day = time.strftime("%Y%m%d", time.gmtime(now_us / 1e6))
     return Request(
@@ -190,7 +184,6 @@ class _NotAsked:
         name: See `StoreData.name`.
         store: See `StoreData.store`.
         title: See `StoreData.title`.
-        unavailable: Why, in a line.
     """
 
     def __init__(self, store: StoreData | None, reason: str) -> None:

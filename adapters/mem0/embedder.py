@@ -58,9 +58,6 @@ class _Embedding:
     The stand-in for a method of an embedder, while guarded clients use it.
 
     Args:
-        embedder: The embedder.
-        name: The method's name.
-        made: The method.
         text_to_embed: Returns what it is given.
     """
 

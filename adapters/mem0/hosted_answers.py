@@ -85,9 +85,6 @@ class CheckDeletions:
 
     Those two say by themselves that all went well, whatever the service has answered, as long as
     its status is one of success: a network's sign-in page has that too.
-
-    Args:
-        client: The hosted client.
     """
 
     def __init__(self, client: Any) -> None:

@@ -19,9 +19,6 @@ class LocalTurns:
     A turn is one call of the store: a model that is asked in the middle of an ``add`` keeps nobody
     waiting. Looked at before each call, since ``reset`` gives the memory other clients.
 
-    Args:
-        memory: The bare memory.
-
     Attributes:
         lock: The lock of the store that holds the memories.
     """

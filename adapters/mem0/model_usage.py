@@ -47,12 +47,7 @@ REMOTE_RERANKERS: Final = frozenset(("cohere_reranker", "zero_entropy_reranker")
 
 
 class ModelCallRecorder:
-    """
-    Recorder of the model calls that one scope's mem0 clients make.
-
-    Args:
-        accounting: Counts the calls.
-    """
+    """Recorder of the model calls that one scope's mem0 clients make."""
 
     def __init__(self, accounting: ModelAccounting) -> None:
         self._accounting = accounting

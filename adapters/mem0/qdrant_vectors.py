@@ -16,7 +16,6 @@ class QdrantVectors:
 
     Args:
         client: The bare client of mem0's vector store: a synchronous one, in any case.
-        collection: Its name.
     """
 
     def __init__(self, client: Any, collection: str) -> None:

@@ -182,12 +182,7 @@ def _connection(database: Any) -> Generator[Any]:
 
 
 class HostedSubjectData:
-    """
-    The provider of a ``MemoryClient`` or ``AsyncMemoryClient``: the hosted service's memories.
-
-    Args:
-        client: The bare client.
-    """
+    """The provider of a hosted client, synchronous or not: the service's memories."""
 
     store = "mem0"
     title = "Facts about you"

@@ -165,12 +165,7 @@ def apart(client: Any, ask: Callable[[], Awaitable[R]]) -> Awaitable[R]:
 
 
 class AwaitApart:
-    """
-    An `Around` that awaits an ``AsyncMemory``'s coroutines in a loop of ours: see `apart`.
-
-    Args:
-        client: The bare client.
-    """
+    """An `Around` that awaits an ``AsyncMemory``'s coroutines in a loop of ours: see `apart`."""
 
     def __init__(self, client: Any) -> None:
         self._client = client

@@ -69,7 +69,6 @@ class Walker:
     Redacts one call's arguments.
 
     Args:
-        redaction: The call's session.
         owner: Where a payload holds its owner's id, a key of the store: kept verbatim. Empty: it
             does not.
     """

@@ -26,13 +26,7 @@ Confine: TypeAlias = Callable[[Arguments, str], Arguments]
 
 
 class Confinement:
-    """
-    Narrows requests to one customer's points.
-
-    Args:
-        owner: Finds the owner of points.
-        customer: The customer's id.
-    """
+    """Narrows requests to one customer's points."""
 
     def __init__(self, owner: Owner, customer: str) -> None:
         self.owner = owner

@@ -111,11 +111,9 @@ class _Binder:
     Makes operations of the calls of one method.
 
     Args:
-        name: The method's.
         own: It, as a function of the client's class. None: it is none.
         described: It, as a function of the class that the table describes. None: it is none.
         row: Its row. None: the table has none.
-        methods: The client's.
     """
 
     __slots__ = (

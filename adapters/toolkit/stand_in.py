@@ -19,7 +19,6 @@ class StandIn:
 
     Args:
         made: What it is in the place of, as ``__wrapped__``.
-        call: What is called instead.
         mark: Tells what it is there for: see `mark_of` and `is_marked`.
     """
 

@@ -41,7 +41,6 @@ class StoreReport:
 
     Attributes:
         name: Tells it from the others.
-        store: Its name in events.
         title: The kind of thing it keeps, for the person to read. None: unknown.
         status: How much of it is in the bundle.
         n_memories: Memories of it in the bundle: its own, or the log's where it was not read.
@@ -68,11 +67,7 @@ class Request:
     A customer's request for their data.
 
     Attributes:
-        request_id: Names the bundle.
-        kind: The right that it exercises.
         generated_us: Now, microseconds since 1970 UTC.
-        version: Of this library.
-        notice: The operator's own statements.
     """
 
     request_id: str
@@ -95,7 +90,6 @@ class BundleSubject(NamedTuple):
 
     Attributes:
         ref: Their pseudonym in bundles: a keyed hash, the same in each of this log.
-        identifiers: By which they were found.
     """
 
     ref: str | None = None
@@ -116,10 +110,8 @@ class SealedEvent(NamedTuple):
     One event of the log.
 
     Attributes:
-        seq: Its place there.
         header: What is sealed, to the byte.
         detail: What it commits to, to the byte; None where there is none, or no longer.
-        salt: What the commitment is checked with.
     """
 
     seq: int
@@ -145,14 +137,9 @@ class Evidence:
     The log at one moment, for proofs.
 
     Attributes:
-        origin: The log's name.
         verifier_key: What its signatures are checked with.
         checkpoint: A signed one; every event in the bundle is under it.
-        size: Its number of events.
-        root: Their Merkle root.
-        hashes: The tree.
         sign: Signs a text with the log's key: returns a note.
-        losses: What the log declares as lost.
         signed_us: When the checkpoint was signed, microseconds since 1970 UTC.
         anchors: The newest checkpoints before it.
         retention_days: After which events are removed. 0: never.

@@ -32,10 +32,7 @@ class Conversation:
     Attributes:
         is_named: Whether the events say that they belong together.
         first: Moment of the first event, and `last` of the last.
-        counts: Events by class.
         agents: Events by agent, the first few.
-        purposes: Events by purpose, likewise.
-        models: Calls by model, likewise.
         entries: The newest events that are told one by one, with how many *times* in a row.
         n_entries: How many of these there were.
     """

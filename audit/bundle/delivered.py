@@ -8,12 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Recipient(NamedTuple):
-    """
-    One sink, and the data that left through it. Fields as in `SinkOutput`; None: it did not say.
-
-    Attributes:
-        sink: Its name.
-    """
+    """One sink, and the data that left through it: a `SinkOutput`; None where it did not say."""
 
     sink: str
     kind: str | None = None
@@ -39,7 +34,6 @@ class Receipts(NamedTuple):
     The recipients of one event.
 
     Attributes:
-        certain: Sinks that have acknowledged it.
         possible: Sinks that have acknowledged some of its neighbours, perhaps it too.
         is_known: Whether that is all of them. Its writer may have noted nothing, or not yet.
     """

@@ -27,7 +27,6 @@ class ProvenEvent(NamedTuple):
     Attributes:
         document: A line of events.jsonl.
         proof: A line of proofs.jsonl.
-        receipts: Who received it.
     """
 
     document: dict[str, Any]
@@ -40,13 +39,7 @@ class ProvenEvent(NamedTuple):
 
 
 class EventProofs:
-    """
-    The proofs of the events in one bundle.
-
-    Args:
-        evidence: The log.
-        notice: What the operator states.
-    """
+    """The proofs of the events in one bundle."""
 
     def __init__(self, evidence: Evidence, notice: Notice) -> None:
         self._prover = Prover(evidence.hashes, evidence.size)

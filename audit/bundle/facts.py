@@ -20,7 +20,6 @@ class BundleTotals(NamedTuple):
     The totals that the command's screen, the page and the manifest all show.
 
     Attributes:
-        events: Events in the bundle.
         accesses: Times that memories were looked up.
         written: Times that something was given to remember.
         deleted: Times that something was deleted.
@@ -46,13 +45,7 @@ class BundleFacts:
     The data of the first page and the manifest.
 
     Attributes:
-        request: The customer's request.
-        subject: Whom it is about.
-        evidence: The log at that moment.
-        summary: Figures.
         conversations: What was done, the newest part.
-        latest: Some of the memories.
-        stores: The result of reading each store.
     """
 
     request: Request

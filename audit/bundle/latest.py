@@ -14,7 +14,6 @@ class Latest:
     A bounded part of the memories that were added.
 
     Attributes:
-        memories: Memories by store.
         texts: The texts of some memories, by their ids.
         found: By store, the number of memories that the agent can recall.
         beside: By store, the number of records that it keeps beside them.

@@ -15,7 +15,6 @@ class Sentence(NamedTuple):
     Attributes:
         kind: ``read``, ``written``, ``forgotten``, ``conversation`` or ``model``: a colour and a
             word of its own.
-        text: What happened.
     """
 
     kind: str

@@ -45,8 +45,6 @@ class Source(NamedTuple):
     One customer in the log, at one moment.
 
     Attributes:
-        subject: Who it is.
-        evidence: The log.
         history: The customer's events, oldest first. Streams.
         expected: About how many there are.
     """

@@ -64,8 +64,6 @@ class EventSummary:
     Attributes:
         all: All events.
         by_class: Events by what they did to memory, but for those inside another.
-        stores: Periods by store.
-        agents: Periods by agent.
         models: Calls by model provider and model.
         sinks: Periods by what has acknowledged the events.
         perhaps: The same for what has acknowledged some of them.

@@ -50,9 +50,7 @@ class Bundle:
     The result of an export.
 
     Attributes:
-        path: The zip file.
         counts: The totals of what is in it.
-        stores: The result of reading each store.
         losses: How many events the log declares as lost.
         not_stated: What the operator has to state, and has not: see `Notice`.
         holds_nothing: Whether neither the log nor a store that was read has data about the
@@ -141,7 +139,6 @@ class _Knowledge:
         memories: What remains by the log.
         provenance: Where each memory came from.
         conversations: What was done in each.
-        summary: Figures.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:

@@ -24,7 +24,6 @@ class _Element(NamedTuple):
     A type of elements.
 
     Attributes:
-        name: Its name in PostgreSQL.
         oid: Its number there, which never changes.
         code: How `struct` writes a number of it; empty: it is text or bytes.
     """

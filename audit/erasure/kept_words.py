@@ -24,7 +24,6 @@ class KeptWords:
     What one request looks for.
 
     Attributes:
-        texts: Texts that were theirs.
         rows: Beginnings of aliases, keys and ciphertexts that the trail's files must lose.
     """
 

@@ -29,11 +29,9 @@ class StoreErasure:
     The result of erasing a customer from one store.
 
     Attributes:
-        name: The store.
         title: The kind of thing it keeps, for the customer to read.
         status: complete; partial: something is left; failed: it raised; unknown: it cannot tell
             what is whose; vouched: it cannot either, and the operator says that none is theirs.
-        removed: Records that are gone.
         retained: Records that the store says it kept.
         remaining: Records that it still returned afterwards.
         traces: Texts of theirs that its files still have.
@@ -105,7 +103,6 @@ class Erasure:
     Attributes:
         request: Its number, as in the log.
         resumed: It was begun before, and broken off.
-        stores: The result in each store.
         places: What was found in files that are no store's.
         pseudonyms: How many the vault erased. None: there is no vault.
         details: How many of the trail were shredded. None: they are kept, since a store that failed

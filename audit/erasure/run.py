@@ -100,7 +100,6 @@ class ErasureRun:
     The erasure of one customer.
 
     Args:
-        log: The audit trail.
         data: Their data everywhere else.
         customer: Their id, as the stores know it.
         tenant: The tenant they are a customer of.

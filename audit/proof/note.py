@@ -27,9 +27,7 @@ class Checkpoint(NamedTuple):
     The claims of a signed checkpoint.
 
     Attributes:
-        origin: The log's name.
         size: How many events it has.
-        root: Their Merkle root.
         extensions: Further lines of its text.
         signers: Names in its signature lines, whether or not those are good.
     """

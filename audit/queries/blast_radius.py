@@ -90,12 +90,10 @@ class ReachedMemory:
     A memory in the radius.
 
     Attributes:
-        address: Which one.
         reached_us: When it was first written so, microseconds since 1970 UTC; 0: before the trail.
         hops: Runs between it and the memory that was asked for; 0: it is that one.
         through: The run that wrote it first so; None for the memory that was asked for.
         writes: The operations that wrote it since then, oldest first.
-        deletions: Those that deleted it since then.
         customer: The customer's pseudonym in this trail. None: the write named nobody.
         origin: The label of where it came from, that was sealed with the first write; None: none.
     """
@@ -116,7 +114,6 @@ class ReachedRun:
     A run in the radius.
 
     Attributes:
-        address: Which one.
         reached_us: When it first saw a memory of the radius, microseconds since 1970 UTC.
         hops: Runs up to it, itself included.
         through: The memory that it saw first.
@@ -140,7 +137,6 @@ class BlastRadius:
         runs: Those that saw one of them, in that order.
         without_run: Recalls that found one and named no run: what followed cannot be told.
         erased: Operations since then whose detail is gone: one of them may have seen it.
-        operations: How many were read.
         is_cut: Whether that was the limit, so that what was reached later is missing.
     """
 

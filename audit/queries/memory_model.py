@@ -45,8 +45,6 @@ class Memory:
         content: The latest content, redacted, as JSON text. None where none was kept.
         written_us: When it was first written.
         changed_us: When it was last written.
-        run: The run that did.
-        agent: The agent that did.
         in_doubt: A deletion that named no memories may have taken it.
         is_theirs: A write of it names the customer.
     """
@@ -88,7 +86,6 @@ class MemoriesAt(NamedTuple):
     What the trail knows of a customer's memories at a moment.
 
     Attributes:
-        remembered: The memories about them.
         used: What else was recalled for them until then. It may be gone since.
     """
 

@@ -38,7 +38,6 @@ class RecalledMemory:
         origin: What wrote it first. None: the trail does not say: it was written before there was
             one, past mnemoscope, or the person was erased.
         before: Other changes until it was seen, oldest first.
-        since: Changes after that.
     """
 
     memory_id: str
@@ -55,7 +54,6 @@ class Recall:
     One recall of a run.
 
     Attributes:
-        row: The operation.
         seen: The memories that it found, in rank order.
     """
 

@@ -62,7 +62,6 @@ class Remembered(NamedTuple):
 
     Attributes:
         content: What was last written, redacted, as JSON text.
-        written_us: Every write.
         reads: How often it was recalled.
         last_read_us: And when last.
         forgotten_us: When it was deleted, if nothing was written since.

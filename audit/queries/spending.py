@@ -74,15 +74,11 @@ class Spent:
     The usage of some model calls.
 
     Attributes:
-        calls: How many they were.
         input_tokens: All input, cached included.
         output_tokens: All output, reasoning included.
-        cached_tokens: Input read from caches.
-        cache_write_tokens: Input written to caches.
         reasoning_tokens: Output the models kept to themselves.
         cost_usd: Of the calls whose cost is known.
         unpriced_calls: Calls whose cost is not known.
-        unpriced_tokens: Their tokens.
     """
 
     calls: int = 0
@@ -115,8 +111,6 @@ class Line:
 
     Attributes:
         names: One for each dimension; None where it is not known.
-        now: What it used in the period.
-        before: And in the period before.
     """
 
     names: tuple[str | None, ...]
@@ -135,8 +129,6 @@ class PeriodSpend:
     The usage of model calls in a period, line by line, dearest first.
 
     Attributes:
-        by: What the lines tell apart.
-        period: When.
         lines: At least one call each, in the period or in the one before.
     """
 

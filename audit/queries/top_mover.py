@@ -26,10 +26,7 @@ class TopMover:
 
     Attributes:
         feature: Its name. None: the calls that name none.
-        now: What it used in the period.
-        before: And in the period before.
         model: The model that most of the change is due to, if one is.
-        node: The node that called it.
     """
 
     feature: str | None

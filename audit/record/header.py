@@ -53,7 +53,6 @@ class Header(NamedTuple):
         kind: ``operation`` or ``log``.
         fields: Those that its position decides are None.
         occurred_us: Start, microseconds since 1970 UTC.
-        columns: The fields that the table repeats.
     """
 
     kind: str

@@ -152,13 +152,7 @@ def key_id_of(keys: SubjectKeys) -> str:
 
 
 class Keyring:
-    """
-    The keys of the current secret, and of those before it.
-
-    Args:
-        current: What is written with.
-        previous: What is read with besides.
-    """
+    """The keys of the current secret, and of those before it."""
 
     def __init__(self, current: SubjectKeys, previous: Sequence[SubjectKeys] = ()) -> None:
         self.current = current
@@ -221,7 +215,6 @@ class LogKey(NamedTuple):
     The key of a log.
 
     Attributes:
-        key: The key.
         is_sealed: Whether the rows of its tables are sealed. It is wrapped for that, so that
             nobody makes a log that is sealed look like one that never was.
     """

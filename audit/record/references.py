@@ -18,12 +18,7 @@ _HELD = 4_096
 
 
 class References:
-    """
-    The keyed hashes of one log.
-
-    Args:
-        log_key: The log's own key.
-    """
+    """The keyed hashes of one log."""
 
     def __init__(self, log_key: bytes) -> None:
         keys = SubjectKeys(log_key)

@@ -33,8 +33,6 @@ class Detail:
     Attributes:
         plaintext: To the byte, since the header commits to it.
         tenant: The organisation the call was made for.
-        run: Thread, session or run.
-        collection: The store's own grouping.
         memories: Read or written, in rank order.
         content: The content of the call, redacted, as JSON text. None where none was kept.
         parts: What features of other packages said about it, by the names of their parts.
@@ -60,7 +58,6 @@ class AuditRow:
         occurred_us: Start, microseconds since 1970 UTC.
         recorded_us: When it reached the database, likewise.
         content: The content of the call, redacted, as JSON text. None where none was kept.
-        header: The sealed part.
         leaf: Its hash.
         detail: The erasable part. None: it was erased, or there was none.
         salt: With `detail`, what the header's commitment is checked with.

@@ -45,7 +45,6 @@ class UnplacedEvent(msgspec.Struct, kw_only=True, gc=False):
         subject: The customer; None where the call named none.
         alias: The alias of `subject` under the current key.
         tenant: The tenant whose nobody it is, where the call named no customer.
-        place: Store and collection.
         memories: Ids and scores, in rank order.
         labels: Tags of what was written, and how far it is to be trusted. Stored as memories are.
     """

@@ -31,12 +31,7 @@ _ALL = 1 << 8 * _SUM_BYTES
 
 
 class Seals:
-    """
-    The keyed hashes of one log.
-
-    Args:
-        log_key: The log's own key.
-    """
+    """The keyed hashes of one log."""
 
     def __init__(self, log_key: bytes) -> None:
         keys = SubjectKeys(log_key)

@@ -57,8 +57,6 @@ class SpoolAccount:
     Attributes:
         end: The highest number that is known of.
         first: The lowest that is known of, where older events are gone.
-        taken: What was taken out of it.
-        missing: What is declared as gone.
     """
 
     end: int = 0

@@ -54,9 +54,7 @@ class Cipher(NamedTuple):
     The data key of one subject.
 
     Attributes:
-        uid: The subject.
         dek_id: Name of the data key.
-        aead: The data key.
     """
 
     uid: str
@@ -85,12 +83,7 @@ class KnownAliases(NamedTuple):
 
 
 class Subjects:
-    """
-    The subjects of one log, for its writer. Caches the latest ones; not thread-safe.
-
-    Args:
-        ring: Current and previous keys.
-    """
+    """The subjects of one log, for its writer. Caches the latest ones; not thread-safe."""
 
     def __init__(self, ring: Keyring) -> None:
         self._ring = ring
@@ -200,11 +193,9 @@ class _Entries:
     What a log has of the customers of one batch, and what is added to it.
 
     Args:
-        connection: Of the transaction.
         aliases: Theirs, under all keys.
 
     Attributes:
-        connection: As given.
         uids: The subjects that aliases name, merged ones as the one they were merged into.
         unspelled: Aliases that lack what finds them in any tenant and spelling.
         keys: Name, wrapped data key and wrapping secret, by subject.
@@ -253,13 +244,7 @@ class _Entries:
 
 
 class Ciphers:
-    """
-    The data keys of subjects, for readers. None for those that were shredded.
-
-    Args:
-        connection: Sees one moment.
-        secrets: What they are wrapped with.
-    """
+    """The data keys of subjects, for readers. None for those that were shredded."""
 
     def __init__(self, connection: AnyConnection, secrets: Unwrapping) -> None:
         self._connection = connection

@@ -17,7 +17,6 @@ class SinkStats:
     Counts of the events that passed here.
 
     Attributes:
-        recorded: Events that were committed.
         spooled: Events that had to wait in the spool.
         lost: Events that were declared as lost.
         size: Sealed events of the log, as last seen.
@@ -41,11 +40,9 @@ class Backoff:
     The state of retries while the database is unavailable. Monotonic seconds.
 
     Attributes:
-        error: The latest one.
         retry_at: When the next attempt is due.
         hurry_at: When an attempt may be made before that, if somebody waits for it: so seldom that
             attempts take a small part of the time, however long one takes.
-        failures: Attempts so far.
     """
 
     error: AuditError

@@ -30,7 +30,6 @@ class Deliveries:
     Notes what the other sinks of a drain have acknowledged.
 
     Args:
-        others: Those sinks.
         clock: Monotonic seconds.
     """
 

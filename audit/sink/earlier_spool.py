@@ -81,7 +81,6 @@ class EarlierSpool:
     Takes over files of earlier releases.
 
     Args:
-        path: The spool.
         ring: The keys that they may be encrypted with.
         content: Makes the content of what was content.
     """

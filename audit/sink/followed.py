@@ -20,7 +20,6 @@ class FollowedNumbers:
 
     Attributes:
         writer_id: 16 hex digits.
-        state: What is known of it.
     """
 
     def __init__(self, writer_id: str, state: FollowedWriter) -> None:
@@ -41,7 +40,6 @@ class FollowedWriters:
     The writers that are there. Not thread-safe.
 
     Args:
-        look: Returns them.
         log: Where their events are recorded.
         clock: Monotonic seconds.
     """

@@ -15,7 +15,6 @@ class Heartbeat:
     A daemon thread that calls *beat* every so many seconds, from `start` to `stop`.
 
     Args:
-        beat: Called. Its errors are suppressed.
         every_s: Seconds between.
     """
 

@@ -55,7 +55,6 @@ class Presence:
     What one writer has to say, and when. Says nothing before its first event. Not thread-safe.
 
     Args:
-        numbers: Its identity, and its counter.
         clock: Monotonic seconds.
         mode: The durability that it was asked for.
         version: Returns the version of this package that it runs; empty where that is not known.

@@ -54,7 +54,6 @@ class AuditSink:
     Writes every batch to an audit log, in one durable transaction, or to its spool.
 
     Args:
-        log: The log.
         spool: Keeps events while the database is unavailable. None: `write` raises then.
         mode: The durability that was asked for, as the setting has it: said in the log.
         checkpoint_every_s: Seconds between two signatures. 0: none.
@@ -63,7 +62,6 @@ class AuditSink:
     Attributes:
         announce: Where checkpoints are sent to: the other sinks, once this is attached.
         key_made: Whether the secret was made by this process, and nobody has a copy yet.
-        stats: Its counts.
     """
 
     name = "audit"

@@ -41,7 +41,6 @@ class HandOver:
 
     Args:
         record: Takes events. Those that it had already must do no harm.
-        declare: Takes losses.
 
     Attributes:
         events: How many were handed over, or wait for `end`.

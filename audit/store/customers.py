@@ -25,12 +25,7 @@ _AT_ONCE = 500
 
 
 class Customers:
-    """
-    The customers in a log.
-
-    Args:
-        tables: The log's.
-    """
+    """The customers in a log."""
 
     def __init__(self, tables: LogTables) -> None:
         self._tables = tables
@@ -163,7 +158,6 @@ class _Bindings:
     A customer as a moment of the log has them, in which who is who was checked.
 
     Attributes:
-        uids: Their subjects.
         nobodies: Those of their tenants' operations without a customer.
         rows: What the tables have of all of these.
         seqs: Their events, and those on memories of theirs alone: each detail was checked.

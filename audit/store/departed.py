@@ -28,7 +28,6 @@ class Departed(NamedTuple):
     What a writer that is certainly gone left behind about itself.
 
     Attributes:
-        writer: Which one.
         counter: Events that it is known to have counted.
         at_most: Events that it may have counted.
         mode: The durability that it was asked for.

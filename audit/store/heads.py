@@ -37,7 +37,6 @@ class HeadSigner:
     Signs the end of a log as this process moves it. Not thread-safe.
 
     Args:
-        ring: Has the key that signs.
         clock_ns: Wall clock.
     """
 

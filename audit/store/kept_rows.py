@@ -33,12 +33,7 @@ class KeptRows:
     """
     See `WriteConnection`.
 
-    Args:
-        connection: What runs the statements.
-
     Attributes:
-        queue: As there.
-        version: As there.
         is_settled: Whether the head that was last written has all that was changed.
     """
 
@@ -219,10 +214,8 @@ class _Change(NamedTuple):
     What a statement changes.
 
     Attributes:
-        table: In which table.
         inserted: The columns of a row that it adds.
         updates: Whether it leaves the rows there.
-        where: Which rows.
         before_where: How many values come before those of `where`.
     """
 

@@ -66,11 +66,9 @@ class CustomerQuery:
     A question for a customer.
 
     Attributes:
-        customer: Their id.
         tenant: Their tenant; empty: none. None: wherever they are known.
         also: Further ids of the same person.
         all_tenants: People of that id in several tenants are one.
-        spellings: What is done with other spellings.
         own_stores: The live stores have customers of that tenant alone. Else what they hold of an
             id that another tenant has too is nobody's in particular.
     """

@@ -44,20 +44,16 @@ class Moment:
     One moment of a log, for reading what it holds.
 
     Args:
-        connection: Sees that moment.
         secrets: The secrets that the keys in it are wrapped with.
         label: The log's name in errors.
 
     Attributes:
-        origin: The log's name.
-        size: Sealed events.
         operations: Those of them that are operations.
         first_seq: Retention has removed what is before it.
         epoch: Grows whenever somebody is erased, or two are made one.
         head: The whole row; empty before the first event.
         sealed_from: Rows of events before it are covered less; the log's size, where none is
             sealed.
-        version: Of the tables.
     """
 
     def __init__(self, connection: ReadConnection, secrets: Unwrapping, label: str) -> None:
@@ -299,8 +295,6 @@ class Snapshot(Moment):
     One moment of a log, for finding people in it as well.
 
     Args:
-        connection: Sees that moment.
-        ring: Current and previous keys.
         label: What errors call the log.
     """
 

@@ -26,8 +26,6 @@ class LogTables:
     The tables of one log. Thread-safe, and opens nothing until it is used.
 
     Args:
-        database: The database that has them.
-        ring: Current and previous keys.
         clock_ns: Wall clock.
         retention_us: After which details may be removed.
 

@@ -14,12 +14,7 @@ from .snapshot import Snapshot
 
 
 class StoredHashes:
-    """
-    The `merkle.Hashes` of a log. Leaf hashes stay when retention removes their events.
-
-    Args:
-        snapshot: One moment of the log.
-    """
+    """The `merkle.Hashes` of a log. Leaf hashes stay when retention removes their events."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -55,12 +50,7 @@ class StoredHashes:
 
 
 class SealedEvents:
-    """
-    The events that the head of a log hangs on, which whoever has no key can add none to.
-
-    Args:
-        snapshot: One moment of the log.
-    """
+    """The events that the head of a log hangs on, which whoever has no key can add none to."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

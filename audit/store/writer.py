@@ -116,7 +116,6 @@ class RowBatch:
     Rows on their way into the tables.
 
     Args:
-        origin: The log's name.
         size: How many events there are.
     """
 
@@ -163,8 +162,6 @@ class Writer:
     A writer that appends to one log. Not thread-safe.
 
     Args:
-        database: The log's database.
-        ring: Current and previous keys.
         clock_ns: Wall clock.
         retention_us: After which details may be removed.
     """

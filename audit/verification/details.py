@@ -43,14 +43,7 @@ _LABEL_LENGTH = 256
 
 
 class Details:
-    """
-    The check of details, and of the tables that repeat them for queries.
-
-    Args:
-        moment: Of the log.
-        report: Takes findings.
-        progress: Called after each detail.
-    """
+    """The check of details, and of the tables that repeat them for queries."""
 
     def __init__(
         self, moment: Moment, report: Verification, progress: Callable[[int], object]

@@ -50,11 +50,7 @@ class RecordedRemoval(NamedTuple):
 
     Attributes:
         name: The event that says it.
-        seq: Its number.
         recorded_us: When it was recorded, microseconds since 1970 UTC.
-        writer: Which process removed it.
-        events: How many events went.
-        details: How many details.
         newest_us: When the newest of the events had been recorded; None: it does not say.
         to_seq: The last of the events; -1: none went.
     """
@@ -109,7 +105,6 @@ class Pass:
     A check of consecutive events.
 
     Args:
-        origin: The log's name.
         first: Number of the first event.
         prev: Hash of the one before it, in hexadecimal.
 
@@ -132,7 +127,6 @@ class Pass:
         keys: Verifier keys that the log names.
         gaps: Losses that it declares; *under_way*: the holes of calls that were not over.
         pruned: The data of each step of retention: what it removed, and the counts of that.
-        wrong: Findings, a line each.
     """
 
     def __init__(self, origin: str, first: int, prev: str) -> None:

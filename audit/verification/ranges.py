@@ -68,9 +68,7 @@ class RangeResult(NamedTuple):
     The result of a range that is in order.
 
     Attributes:
-        passed: What the events said.
         subtrees: What their hashes make.
-        details: How many there are.
         usages: How many model calls are listed.
     """
 
@@ -86,7 +84,6 @@ class LogLocation(NamedTuple):
 
     Attributes:
         url: May hold a password.
-        secrets: Open the details.
         moment: `mark` of what is to be read: nothing may have been removed since.
         since: The first event that is checked.
         prev: Hash of the one before it, in hexadecimal.

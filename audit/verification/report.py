@@ -35,7 +35,6 @@ class Verification:
     The result of a verification.
 
     Attributes:
-        size: Events in the log.
         since: The first event that was checked.
         events: How many were checked; how many of them are *valid*.
         checkpoints: How many were checked, those from elsewhere included; how many hold.
@@ -44,7 +43,6 @@ class Verification:
         gaps: How many gaps are declared, and how many events are *lost* in them.
         under_way: Events that processes which are gone did not record, in calls that were not over.
         root: Merkle root of the whole log, in hexadecimal.
-        origin: The log's name.
         waiting: Records in the spool of this machine, which will be in the log.
         signed: Events that a signature vouches for: a checkpoint's, or that of the log's end.
         writers: How many said that they *stopped*; are *writing*, or *idle*; are gone, and how they
@@ -52,7 +50,6 @@ class Verification:
         removals: What was removed, as the log says: when, by which process, and how much.
         covered_less: What of an older version's events is not covered as today's is.
         findings: What does not hold, by kind: the first of them, in words without personal data.
-        counts: And how many there are.
     """
 
     size: int = 0

@@ -21,13 +21,7 @@ _LESS = (
 
 
 class Tables:
-    """
-    The check of the tables of one moment of a log.
-
-    Args:
-        snapshot: The moment.
-        report: Takes findings.
-    """
+    """The check of the tables of one moment of a log."""
 
     def __init__(self, snapshot: Snapshot, report: Verification) -> None:
         self._snapshot = snapshot

@@ -20,10 +20,8 @@ class TreeGrowth:
     Args:
         frontier: Where it begins.
         sizes: Where its root is wanted.
-        snapshot: Holds the tiles that were kept.
 
     Attributes:
-        roots: The roots, by size.
         wrong: Tiles that are not as they should be.
     """
 
@@ -120,7 +118,6 @@ class Notary:
     The keys whose signatures are the log's.
 
     Args:
-        origin: The log's name.
         own: Verifier keys of the secrets that are here.
         named: Those that the log names.
     """

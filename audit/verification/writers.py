@@ -119,7 +119,6 @@ class LastWords(NamedTuple):
     What a writer said of itself last.
 
     Attributes:
-        name: Of the event.
         counter: Events that it had counted.
         at_most: Events that it may have counted; None: not known.
         mode: The durability that it was asked for; None: not known.
@@ -158,7 +157,6 @@ class Endings(NamedTuple):
     What the ends of writers are judged by.
 
     Attributes:
-        writers: What each has recorded.
         gaps: What is declared as lost: a `union`.
         standing: Who lives on this machine, and who is gone.
         has_spool: Whether events wait in a spool of this machine.

@@ -73,7 +73,6 @@ class Asking(msgspec.Struct, frozen=True):
     A model call that asks whether it may begin.
 
     Attributes:
-        call: Stands for the call.
         around: Calls that cannot end while it waits, since it is part of them.
         since: When it asked first, monotonic seconds by the clock of the budgets.
         can_wait: Whether its thread may be held.
@@ -223,7 +222,6 @@ class Budgets:
     The budgets of one scope and the spend on each. Thread-safe.
 
     Args:
-        budgets: Budgets with different names.
         clock: Monotonic seconds.
 
     Attributes:

@@ -25,7 +25,6 @@ class Reservation(msgspec.Struct, frozen=True, eq=False, weakref=True):
     What is kept back for one model call, until it is released.
 
     Attributes:
-        call: Stands for the call.
         begun: When, monotonic seconds.
         release: Takes it back, once the call has ended and its usage is counted.
     """

@@ -42,7 +42,6 @@ class Guard:
     Args:
         store: Its name in events and metrics.
         steps: What is done before and after the store, in order.
-        deadline: Calls the store.
         limits: Breaker, bulkhead and deadline of each class of operations.
         tracing: Makes the ids of each call's span.
         faults: Where errors of our own are noted.

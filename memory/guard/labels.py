@@ -25,7 +25,6 @@ class Labels:
 
     Args:
         redactor: Redacts the names in them.
-        keys: Turns customers into subjects.
         faults: Where failing redactions are noted.
     """
 

@@ -61,7 +61,6 @@ class KeptWrite:
         in_flight: The store is at work on it now, as far as is known.
         parked: Why it was set aside, or None.
         shadowed: A deletion since may have covered it.
-        size_bytes: What it takes up.
         write: What it is. None: the key does not open it.
     """
 
@@ -89,7 +88,6 @@ class DatabaseTotals(NamedTuple):
     Attributes:
         store: Name of the store that it is.
         database: The database, as the journal has it.
-        waiting: Writes that wait.
         parked: Writes that were set aside.
         shadowed: Those of them that a deletion since may have covered.
         in_doubt: Writes that the store may have taken already.
@@ -118,13 +116,7 @@ class Refused(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """
-    The outcome of `Inspection.retry`.
-
-    Attributes:
-        writes: They wait again.
-        refused: They are as they were.
-    """
+    """The outcome of `Inspection.retry`."""
 
     writes: list[KeptWrite]
     refused: list[Refused]
@@ -136,7 +128,6 @@ class WriteSelection:
     Some of the writes in a journal.
 
     Attributes:
-        seqs: These, by their places.
         all_parked: Instead: all that were set aside.
         database: Of these, those for this database only.
     """
@@ -151,7 +142,6 @@ class Inspection:
     A journal, looked at from outside.
 
     Args:
-        path: Its file.
         key: What its writes are sealed under, if that is known.
         clock: Monotonic seconds, the same for all processes of the machine.
 

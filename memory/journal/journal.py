@@ -98,7 +98,6 @@ class Failed(NamedTuple):
     A write that failed again and waits on.
 
     Attributes:
-        entry: The write.
         failed_ns: When it failed by itself, perhaps. None: it waits for the store.
         tries: How often it has failed.
     """
@@ -113,8 +112,6 @@ class JournalWrite(NamedTuple):
     A write as it is given to the journal.
 
     Attributes:
-        write: The write.
-        touches: What it writes.
         in_doubt: The store may have taken it.
         lands: The store is still at work on it.
         blame: What it failed by. None: the store was not asked, or has not answered.
@@ -153,7 +150,6 @@ class JournalStats:
     Attributes:
         path: Its file. None: it could not be opened.
         size_bytes: How much of that is used.
-        max_bytes: How much may be.
         waiting: Writes that wait, by store.
         parked: Writes that were set aside, by store.
         oldest_ns: Since when the oldest of those that wait does, or None.
@@ -172,8 +168,6 @@ class Doubt(NamedTuple):
     A write that waits and failed for a reason that nobody knows: the store's, or its own.
 
     Attributes:
-        seq: Its place.
-        touches: What it writes; names are digests.
         tries: How often it failed when it was made again.
         is_contradicted: The store has taken another one since.
     """
@@ -213,7 +207,6 @@ class Queue:
     The writes that wait for one database.
 
     Args:
-        database: What they are written to.
         store: Name of the store that it is.
         journal: The file that they wait in.
 
@@ -263,7 +256,6 @@ class Journal:
     The journal of one scope. Thread-safe.
 
     Args:
-        path: Its file.
         key: 32 secret bytes that what waits is encrypted with.
         faults: Where errors of its own are noted.
         max_bytes: How much it may hold.

@@ -105,12 +105,7 @@ _SCHEMA = (
 
 
 class JournalFile:
-    """
-    The file of one journal. Thread-safe; processes share it.
-
-    Args:
-        path: The file.
-    """
+    """The file of one journal. Thread-safe; processes share it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -354,7 +349,6 @@ class JournalError(OSError):
     The journal cannot be read or written. Its message quotes nothing that is in it.
 
     Attributes:
-        path: The journal.
         reason: SQLite's name of the error, or `BLANK`.
     """
 

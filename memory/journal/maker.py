@@ -23,12 +23,7 @@ logger = logging.getLogger("mnemoscope")
 
 
 class JournalSteps:
-    """
-    Makes the step that keeps the writes of a guard in the journal.
-
-    Args:
-        journal: The journal.
-    """
+    """Makes the step that keeps the writes of a guard in the journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

@@ -34,7 +34,6 @@ class Write:
         labels: Tenant, agent, feature, run and purpose as sinks may have them.
         customer: For whom, verbatim, where ownership is checked as it is made again. Else None.
         trace_id: Of the call that asked for it.
-        span_id: Likewise.
         sampled: Whether that trace is recorded.
     """
 
@@ -61,8 +60,6 @@ class Lease(NamedTuple):
     The right to make the writes of a queue, among processes and in this one.
 
     Attributes:
-        lock: Among processes.
-        busy: In this one.
         passes: Places of the writes that must not be made after the call that has it.
     """
 
@@ -155,9 +152,6 @@ class Apart:
 
     A deletion looks at all that waits, while other processes are kept from the journal: to read
     each would take five times as long.
-
-    Args:
-        deleted: The deletion; its names are digests.
     """
 
     def __init__(self, deleted: Touches) -> None:

@@ -95,10 +95,6 @@ class _Passed:
     A write that the store did not take, and that others may go past.
 
     Attributes:
-        entry: The write.
-        touches: What it writes.
-        failed_ns: When it failed.
-        tries: How often it has.
         is_own: It failed by itself, perhaps. Else: the store seems to be down.
         is_at_work: The store is still at work on it.
     """
@@ -160,13 +156,6 @@ class Replay:
 
     Args:
         journal: Where they wait.
-        queue: Those that wait for its database.
-        writes: What its adapter says of them.
-        calls: Makes calls of them.
-        deadline: Calls the store.
-        classify: Tells what a failure comes from.
-        report: Emits the event of each.
-        workers: Threads for the journal's disk.
         faults: Where errors of our own are noted.
         clock: Monotonic seconds.
 

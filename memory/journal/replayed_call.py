@@ -30,7 +30,6 @@ class ReplayedCalls:
     Makes calls of kept writes.
 
     Args:
-        codec: Reads the arguments of kept writes.
         redactor: Begins the redaction of each call's labels.
         limits: Breaker, bulkhead and deadline of each class of operations.
         tracing: Makes the ids of each call's span.
@@ -39,7 +38,6 @@ class ReplayedCalls:
         wall_ns: Nanoseconds since 1970 UTC.
 
     Attributes:
-        codec: See above.
         steps: The steps of the guard that each call goes through: those behind the journal's, since
             it had passed the others when it was kept.
     """
@@ -142,12 +140,7 @@ class ReplayedCalls:
 
 
 class _Excuse:
-    """
-    The step that keeps from the breaker what a write may have failed by itself by.
-
-    Args:
-        has_failed: It has failed before.
-    """
+    """The step that keeps from the breaker what a write may have failed by itself by."""
 
     def __init__(self, has_failed: bool) -> None:  # noqa: FBT001 - all that there is
         self._has_failed = has_failed

@@ -85,12 +85,8 @@ class JournalWrites:
     Keeps writes that the store did not take in the journal, and later calls behind them.
 
     Args:
-        store: The guard's store.
-        replay: Makes the writes again.
-        replayer: The thread that does so.
         report: Emits the events of writes that arrived late; knows the labels of calls.
         enforced_tenancy: Writes are kept with their customer.
-        workers: Threads for the journal's disk.
         faults: Where a failing journal is noted.
         clock: Monotonic seconds.
     """

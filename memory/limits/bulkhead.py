@@ -124,9 +124,6 @@ class Places:
 
     Args:
         places: Calls that may have one at once.
-
-    Attributes:
-        queue: The calls that wait.
     """
 
     def __init__(self, places: int) -> None:
@@ -223,10 +220,6 @@ class Bulkhead(Places):
     def wait(self, until: float, beside: Places | None = None) -> Places | None:
         """
         Take a place, and wait for it on this thread until *until*, in monotonic seconds.
-
-        Args:
-            until: When to give up.
-            beside: Another place will do as well.
 
         Returns:
             Where the place is. None: there was none, or the store gives none back for too long.

@@ -17,7 +17,6 @@ class ClassLimits(msgspec.Struct, frozen=True):
     The limits that calls of one class share.
 
     Attributes:
-        breaker: Whether to ask the store.
         bulkhead: How many calls may be in the store at once; others wait.
         deadline_s: Seconds that a call may take; 0 means no deadline.
         slow_s: Seconds from which a call is slow; 0 means that none is.

@@ -51,8 +51,6 @@ class CustomerOriginals:
     One customer's texts with their originals, as far as they were opened. Its `repr` shows none.
 
     Args:
-        vault: The vault.
-        customer: Whose.
         clock: Monotonic seconds.
 
     Attributes:

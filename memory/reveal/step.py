@@ -83,8 +83,6 @@ class RevealAnswers:
     Reveals the answers of one guard.
 
     Args:
-        parts: The parts of the guard.
-        opened: What the scope has opened.
         classes: Of the calls whose answers are revealed.
         accounting: Has the rules of the scope, and takes the events.
     """
@@ -246,7 +244,6 @@ class RevealSteps:
     Makes the steps that reveal answers.
 
     Args:
-        opened: What the scope has opened.
         classes: Of the calls whose answers are revealed.
         accounting: Has the rules of the scope, and takes the events.
     """

@@ -27,12 +27,10 @@ class _Finds:
     The pseudonyms that a redactor makes in one text, in order.
 
     Args:
-        vault: The customer's part of the vault.
         text: The text as it was given.
 
     Attributes:
         made: Each pseudonym with its original.
-        entities: What they are.
     """
 
     __slots__ = ("_text", "_vault", "entities", "made")
@@ -58,8 +56,6 @@ class CustomerRedactor:
     The redactor of one customer's texts.
 
     Args:
-        inner: Finds and replaces personal data.
-        names: What the customer's agent was shown.
         vault: The customer's part of the vault. None: what stands beside a call is not stored.
     """
 

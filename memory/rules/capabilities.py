@@ -94,7 +94,6 @@ class Seat(NamedTuple):
     A rule and its capabilities, looked up once.
 
     Attributes:
-        rule: The rule.
         witness: See `WitnessesActions`.
         foresee: See `ForeseesActions`. None: it has none, as below.
         concerns: See `SelectsMethods`.

@@ -39,7 +39,6 @@ class EarlierFacts:
     Args:
         headers: Returns the headers of a run's events that other processes recorded, by the run's
             tenant and name, the latest first, at most so many.
-        runs: The runs under way.
         hashes: Makes hashes of nodes.
         faults: Where it is noted that a run could not be read.
         clock: Monotonic seconds.

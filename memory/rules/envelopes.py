@@ -102,13 +102,9 @@ class Books:
 
     Args:
         unit: ``s`` or ``usd``.
-        phases: The phases.
         ceiling: What all of the run may use. None: there is no such limit.
         tail: What of it phases may not.
         conserve_at: Share of what a phase has from which it conserves.
-
-    Attributes:
-        limits: Whether it limits anything.
     """
 
     def __init__(

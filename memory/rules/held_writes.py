@@ -98,9 +98,6 @@ class HeldWrites:
         hashes: Makes hashes of writes.
         faults: Where errors of our own are noted.
         decisions: What humans have decided. None: there is no audit trail.
-
-    Attributes:
-        decisions: As given.
     """
 
     def __init__(

@@ -20,7 +20,6 @@ class RuleSteps:
     Makes the steps of a scope's rules.
 
     Args:
-        rulebook: The rules.
         faults: Where failing functions of the adapter are noted.
     """
 

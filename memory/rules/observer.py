@@ -13,12 +13,7 @@ from .rulebook import Rulebook
 
 
 class RuleObserver(RunObserver):
-    """
-    Asks the rules of one scope.
-
-    Args:
-        rulebook: The rules.
-    """
+    """Asks the rules of one scope."""
 
     def __init__(self, rulebook: Rulebook) -> None:
         self._book = rulebook

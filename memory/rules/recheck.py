@@ -36,7 +36,6 @@ class Recheck:
     What came of making a verdict again.
 
     Attributes:
-        answer: Whether it is the same.
         why: Where it differs, or why that cannot be told. Empty: it is the same.
     """
 

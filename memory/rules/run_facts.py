@@ -122,7 +122,6 @@ class Calm(NamedTuple):
     Attributes:
         known: The facts by name that this was found with: others say something else.
         until_s: Monotonic seconds.
-        cost_usd: Of its model calls.
     """
 
     known: Mapping[str, Fact]

@@ -29,10 +29,7 @@ class SiftAnswers:
     Sifts answers by the labels of the memories in them. Added only where a rule makes labels.
 
     Args:
-        rulebook: The rules.
-        labels: The labels of the scope.
         faults: Where failing functions of the adapter are noted.
-        store: The guard's store.
     """
 
     def __init__(
@@ -141,9 +138,7 @@ class ConfineAnswers:
     Leaves out of answers what stands where the caller may not read: a search answers from below.
 
     Args:
-        rulebook: The rules.
         faults: Where failing functions of the adapter are noted.
-        store: The guard's store.
     """
 
     def __init__(self, rulebook: Rulebook, faults: Faults, store: str) -> None:

@@ -18,7 +18,6 @@ class Spending(StandaloneRule):
     in whole parts of the unit: trillionths of a dollar, or tokens.
 
     Attributes:
-        name: The budget's.
         unit: ``usd`` or ``tokens``.
     """
 

@@ -32,13 +32,8 @@ class AskRules:
     Asks the rules of a scope in one of its guards. Added only where there are rules.
 
     Args:
-        rulebook: The rules.
         faults: Where failing functions of the adapter are noted.
-        store: The guard's store.
         parts: Splits calls that hold several operations. None: none does.
-
-    Attributes:
-        rulebook: As given.
     """
 
     def __init__(

@@ -52,13 +52,9 @@ class ScopedCustomerData:
     The `CustomerData` of one scope, while it is entered.
 
     Args:
-        settings: The scope's.
-        guards: Likewise.
-        subject_data: The providers of its wrapped clients.
         flush: Delivers what is queued, within so many seconds; False: not all of it.
         vault: The scope's, if it has one.
         spool: Where events wait for its audit database. None: it has none.
-        customer: Their id.
         tenant: The tenant they are a customer of.
 
     Raises:

@@ -27,8 +27,6 @@ class ScopedMemoryStores:
     like any other: rules and tenancy are asked, the journal drops what waits, the trail records it.
 
     Args:
-        settings: The scope's.
-        guards: Likewise.
         subject_data: The providers of its wrapped clients, and the clients.
         flush: Delivers what is queued, within so many seconds; False: not all of it.
     """

@@ -101,7 +101,6 @@ class SinkDeliveries(NamedTuple):
     The deliveries of one sink.
 
     Attributes:
-        sink: Its name.
         acknowledged: What it has, and what it passes on.
         is_idle: Returns whether nothing is on its way to it.
     """

@@ -32,11 +32,9 @@ class Delivery:
 
     Args:
         sink: Where batches go.
-        limits: Attempts and pauses.
         attempt: Runs a step and returns what it raised, noted, or None.
         pause: Waits so many seconds, or shorter where somebody waits for the sink.
         is_closing: Whether the time for pauses is over.
-        acknowledged: Notes what the sink has taken.
         keep: Keeps, on a disk, what the sink did not take. Returns whether it does.
 
     Attributes:

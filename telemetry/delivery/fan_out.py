@@ -38,12 +38,7 @@ class Follower(Protocol):
 
 
 class FanOut:
-    """
-    The queue in front of several lanes.
-
-    Args:
-        lanes: Each is given every event.
-    """
+    """The queue in front of several lanes."""
 
     def __init__(self, lanes: Sequence[Follower]) -> None:
         self.lanes = lanes

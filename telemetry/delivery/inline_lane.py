@@ -22,8 +22,6 @@ class InlineLane:
     The lane of one sink that takes events inline.
 
     Args:
-        sink: Takes them.
-        sink_name: Its name.
         faults: Where its errors are noted.
         clock: Monotonic seconds.
 

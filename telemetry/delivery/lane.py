@@ -70,9 +70,6 @@ class Lane:
         faults: Where the sink's errors are noted.
         clock: Monotonic seconds.
         pseudonyms: Makes of an event what the sink may have. None: it is given all of it.
-
-    Attributes:
-        acknowledged: What the sink has.
     """
 
     def __init__(

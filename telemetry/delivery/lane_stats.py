@@ -45,7 +45,6 @@ class LaneLimits(msgspec.Struct, frozen=True, kw_only=True):
         spill_patience_s: Seconds that an offer to a full queue waits for the next batch to be kept,
             where its sink keeps on a disk what there is no room for.
         backoff_s: Seconds before the second attempt; doubles for each further one.
-        backoff_most_s: And up to this.
     """
 
     items: int = 8_192
@@ -64,13 +63,10 @@ class LaneStats(msgspec.Struct, frozen=True):
     The counters of a lane. Always ``offered == delivered + sum(dropped.values()) + queued``.
 
     Attributes:
-        sink: The sink's name.
-        offered: Events handed in.
         delivered: Events that a `Sink.write` or `SpillingSink.spill` returned for.
         dropped: Events lost, by reason: ``overflow``, ``refused``, ``error``, ``closed``, ``exit``,
             ``thread``.
         queued: Events waiting or being written.
-        queued_bytes: Their weight.
         last_error: Type of the sink's last exception, or None.
         is_up: False while the sink's back end takes nothing.
     """
@@ -92,7 +88,6 @@ class FlushRequest(msgspec.Struct, eq=False):
     Attributes:
         target: Events offered when it was asked.
         deadline: Monotonic seconds when nobody waits any more.
-        done: Set when it is answered.
         complete: The answer: everything was delivered, nothing lost since the last request.
         flushes: Whether the sink is flushed first.
         rests: Whether it is to note then that the process is at its end: see `RestingSink`.

@@ -22,7 +22,6 @@ class BudgetEvent(EventPart, tag="budget", frozen=True, kw_only=True):
 
     Attributes:
         budget: The budget's name. A capped label.
-        level: Which level.
         unit: What `spent`, `limit` and `burn_per_hour` count.
         spent: In the period that ends now.
         limit: What may be spent in a period.

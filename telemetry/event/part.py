@@ -70,7 +70,6 @@ class CarriedPart(EventPart, tag="carried", frozen=True, kw_only=True):
     So the process that delivers it needs no code of that package.
 
     Attributes:
-        of: The part's own name.
         log_fields: Its fields, as the other attributes are what its methods return.
     """
 

@@ -37,7 +37,6 @@ class SinkPseudonyms:
 
     Args:
         keys: The key of the sink is derived from them.
-        sink: Its name.
     """
 
     def __init__(self, keys: SubjectKeys, sink: str) -> None:

@@ -56,7 +56,6 @@ class Spelling(NamedTuple):
 
     Attributes:
         folded: The keyed hash that all its spellings have, in all tenants.
-        sealed: The identity, encrypted.
     """
 
     folded: str

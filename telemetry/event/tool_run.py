@@ -11,7 +11,6 @@ class ToolRun(EventPart, tag="tool_run", frozen=True):
 
     Attributes:
         call_id: The id that the model has given the call.
-        given_chars: Characters that went in.
         answer_chars: Characters that came out. None: no text did.
     """
 

@@ -26,7 +26,6 @@ class CallDetails(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     sealed. None, or empty: not known.
 
     Attributes:
-        response_id: The provider's id of the answer.
         finish_reasons: Why the model stopped, for each answer, in the provider's words.
         server: Host and port that the client asks.
         max_tokens: The most tokens that the answer may have.
@@ -34,7 +33,6 @@ class CallDetails(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         top_p: The mass of the likeliest tokens that are sampled from.
         top_k: The number of the likeliest tokens that are sampled from.
         frequency_penalty: Of tokens by how often they were said.
-        presence_penalty: Of tokens that were said.
         seed: Of sampling.
         choice_count: Answers that are wanted, where that is not one.
         dimension_count: Numbers that an embedding is to have.

@@ -66,10 +66,8 @@ class VerdictEvent(EventPart, tag="verdict", frozen=True, kw_only=True):
         rule: The rule's name. A capped label.
         kind: Which rule of this package it is, or the class of the user's own.
         point: Where it was asked.
-        outcome: What it decided.
         would: Of a rule in shadow: what it would have decided.
         reason: Why: one of the rule's own codes.
-        evidence: The figures that decided.
         settings: The rule's own settings, as JSON: with the facts, the decision can be made again.
         facts: What it was decided on, as JSON.
         version: Of this package, whose rule it was. Empty: unknown.

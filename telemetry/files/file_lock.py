@@ -15,12 +15,7 @@ from pathlib import Path
 
 
 class FileLock:
-    """
-    The exclusive right to a file, until `release` or the end of the process.
-
-    Attributes:
-        path: The file.
-    """
+    """The exclusive right to a file, until `release` or the end of the process."""
 
     def __init__(self, path: Path, fd: int) -> None:
         self.path = path

@@ -38,13 +38,7 @@ _TIMEOUT_S: Final = (3, 10)
 
 
 class DirectRuns:
-    """
-    Sends runs through a client.
-
-    Args:
-        client: Whose endpoint, key and session.
-        boundary: Between the parts.
-    """
+    """Sends runs through a client."""
 
     def __init__(self, client: Client, boundary: bytes) -> None:
         self._client = client

@@ -118,9 +118,6 @@ class OwnMetrics:
     Args:
         resource: What the metrics are attributed to. None: what the environment says.
         clock: Monotonic seconds.
-
-    Attributes:
-        instruments: What records them.
     """
 
     def __init__(

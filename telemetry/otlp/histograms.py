@@ -58,9 +58,6 @@ class OwnHistograms:
         resource: What they are attributed to. None: what the environment says.
         clock_ns: Nanoseconds since 1970 UTC.
         about: Attributes of all of them.
-
-    Attributes:
-        instruments: What records into them.
     """
 
     def __init__(

@@ -119,7 +119,6 @@ class _Frames(NamedTuple, Generic[TraceT]):
     The metric of agents, or of tools.
 
     Attributes:
-        duration: Its histogram.
         pairs: Returns the attributes of one run: of its name, status, place and error.
     """
 
@@ -136,9 +135,7 @@ class Instruments(Generic[TraceT]):
     The metrics of events.
 
     Args:
-        histogram: Makes the histograms.
         where: Turns the ids of an event's span into what they take to lead there.
-        about: Attributes of every measurement.
     """
 
     def __init__(

@@ -26,7 +26,6 @@ class RedactingExporter(SpanExporter):
         exporter: Exports the redacted spans.
         begin: Begins the redaction of a span.
         faults: Where failures are noted.
-        counts: Counts the spans.
     """
 
     def __init__(

@@ -73,7 +73,6 @@ class Family(Generic[M]):
     The series of one metric, found by raw label values.
 
     Args:
-        metric: The labelled parent.
         caps: One per label; None where the values are closed anyway.
     """
 

@@ -60,8 +60,6 @@ class MetricsServer:
     Serves a registry on a daemon thread.
 
     Args:
-        registry: What to serve.
-        host: Address to bind.
         port: Port to bind; 0 for a free one.
 
     Raises:

@@ -51,7 +51,6 @@ class PrometheusSink:
     Args:
         registry: Where the metrics live. None: prometheus_client's default registry.
         port: Serve ``/metrics`` here. None: the host does, or nobody; 0: a free one.
-        host: Address of that server.
         top_features: Features that get series of their own.
 
     Raises:

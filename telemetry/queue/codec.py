@@ -72,7 +72,6 @@ class _Columns:
     they would take 3 ms of its start.
 
     Attributes:
-        types: By name.
         defaults: By name; a function makes one. `msgspec.NODEFAULT`: there is none.
         decode_row: Reads an event that was written with the fields of this release.
     """
@@ -134,7 +133,6 @@ class EventDecoder:
     Args:
         fields: The fields of its events, in their order.
         keys: What the people in it are encrypted with.
-        current: What the sinks know them by.
         content: Makes the content of what was content.
     """
 

@@ -44,7 +44,6 @@ class EventBatch(NamedTuple):
     Events in a row.
 
     Attributes:
-        events: The events.
         end: Where the next ones begin.
     """
 
@@ -57,13 +56,9 @@ class EventSource:
     A file of events, for reading. Each method may be called from any thread.
 
     Args:
-        path: The file.
-        rings: The current keys, and those before.
         content: Makes the content of what was content.
 
     Attributes:
-        name: Its name.
-        writer: Who writes it.
         mode: The durability that it was asked for.
         version: Of this package, in the writer's process.
         is_sealed: Whether nothing will be written to it any more: set by whoever knows.

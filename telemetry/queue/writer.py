@@ -49,8 +49,6 @@ class FileHead(msgspec.Struct, frozen=True, kw_only=True):
     What a file of events says of itself at its beginning.
 
     Attributes:
-        format: Of its records.
-        writer: Who writes it.
         key: Id of the keys behind it.
         salt: Makes the writer's key of them.
         fields: Names of the fields of its events, in their order.
@@ -102,7 +100,6 @@ class QueueWriter:
 
     Args:
         folder: Where the files are.
-        keys: What they are encrypted with.
         max_bytes: How large the two files of this process may become together.
         mode: The durability that was asked for, as the setting has it: said in the files.
         clock: Monotonic seconds.

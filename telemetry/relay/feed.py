@@ -33,9 +33,6 @@ class Feed:
     Feeds one sink. It is nowhere further than the sink: what the sink has not taken waits in files.
 
     Args:
-        sink: The sink's name.
-        drain: Has its lane.
-        folder: Of the relay.
         sources: Returns the files, the older ones of each writer first.
         faults: Where errors of its own are noted.
         clock: Seconds since 1970.

@@ -52,8 +52,6 @@ class FiguresTeller:
     Says the figures of this process, on a thread that its first event starts.
 
     Args:
-        folder: Of the relay.
-        read: Returns the figures as of now.
         clock: Seconds since 1970.
     """
 
@@ -172,7 +170,6 @@ class WritersFigures:
     The figures of all processes of a folder.
 
     Args:
-        folder: Of the relay.
         clock: Seconds since 1970.
     """
 

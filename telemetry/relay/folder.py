@@ -27,11 +27,9 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     A relay's sign of life.
 
     Attributes:
-        pid: Its process.
         at: When, seconds since 1970.
         behind_bytes: What the slowest of its sinks has not taken.
         lag_s: Age of the oldest event in that.
-        slowest: That sink.
     """
 
     pid: int
@@ -100,7 +98,6 @@ class RelayState(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         problem: What is wrong; None: nothing is.
         is_alive: Whether a relay reads it.
-        detail: In a line.
     """
 
     problem: str | None

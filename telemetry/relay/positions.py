@@ -11,13 +11,7 @@ import msgspec
 
 
 class Positions:
-    """
-    The positions of one sink. Written by one thread; read by any.
-
-    Args:
-        folder: Of the relay.
-        sink: The sink's name.
-    """
+    """The positions of one sink. Written by one thread; read by any."""
 
     def __init__(self, folder: Path, sink: str) -> None:
         self._path = folder / f"position-{quote(sink, safe='')}.json"

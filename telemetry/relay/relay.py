@@ -85,16 +85,9 @@ class Relay:
     Reads the files of a folder, and feeds the sinks of a drain.
 
     Args:
-        folder: The folder.
-        lock: The right to read it.
-        drain: Has the sinks.
-        rings: The current keys, and those before.
         content: Makes the content of what was content.
         faults: Where errors of its own are noted.
         clock: Seconds since 1970.
-
-    Attributes:
-        feeds: Of the sinks.
     """
 
     def __init__(

@@ -30,8 +30,6 @@ class RelaySink:
     Appends each event to a file of this process, where it is made.
 
     Args:
-        folder: Of the relay.
-        keys: What the files are encrypted with.
         max_bytes: How large the files of this process may become.
         mode: The durability that was asked for, as the setting has it: said in the files.
         shows: Whether the relay shows the process's own figures. Those of this sink are in

@@ -72,10 +72,7 @@ class DegradedCheckpoints:
     Step that holds the writes of a saver that is down, answers reads from them, and replays them.
 
     Args:
-        store: The guard's store.
-        saver: The saver.
         rows: The rows of ``put``, ``put_writes`` and ``get_tuple``, which redact nothing.
-        overlay: What waits for its database.
         on_conflict: What is done with what waits of a thread that somebody else changed:
             ``theirs`` gives it up, ``both`` writes it into the thread.
         replayer: The thread that writes what waits, or has the saver's event loop do it.

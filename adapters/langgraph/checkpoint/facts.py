@@ -29,7 +29,6 @@ class CarryFacts:
     The step that writes facts with each checkpoint, and reads them with the one that is resumed.
 
     Args:
-        rulebook: Has the facts.
         faults: Where facts that cannot be believed are counted.
     """
 

@@ -31,8 +31,6 @@ class PendingWrite:
         row: How it is made again: the row of ``put`` or ``put_writes``, which redacts nothing.
         arguments: Of the call, redacted.
         guard: The guard of the call, which lives until it is known what became of the write.
-        customer: The customer it was made for.
-        context: The caller's.
     """
 
     row: Method
@@ -67,7 +65,6 @@ class Base(NamedTuple):
     What the first waiting write of a namespace was made on.
 
     Attributes:
-        place: The namespace.
         checkpoint_id: The checkpoint. None: the saver had nothing there.
         is_latest: It was the latest. False: the run went on from an older one on purpose.
     """
@@ -83,7 +80,6 @@ class FollowedThread:
     Checkpoints and writes of one thread.
 
     Attributes:
-        id: The thread's.
         places: By namespace, checkpoints by id. Ids are in the order of time.
         heads: By namespace, the latest checkpoint that the saver had when it was last known. None:
             it had nothing.

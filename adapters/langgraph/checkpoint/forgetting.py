@@ -37,8 +37,6 @@ class ForgetThreads:
     Step of every guarded checkpointer, and wrapper of its calls, that makes deletions win.
 
     Args:
-        store: The guard's store.
-        overlay: What waits for its database.
         clock: Monotonic seconds.
     """
 

@@ -56,9 +56,6 @@ class GraphCallbacks(BaseCallbackHandler):
     """
     Callback handler that records runs.
 
-    Args:
-        runs: The tree to record them in.
-
     Attributes:
         is_cache_used: Whether calls that LangChain's cache can answer cost nothing, as far as is
             known: streams do not look into it.

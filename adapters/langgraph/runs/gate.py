@@ -185,7 +185,6 @@ class PendingModelCall:
     A model call that LangChain asks for.
 
     Args:
-        run_id: Of its run.
         serialized: The model, as LangChain writes it down.
         messages: What is said to it. None: LangChain has looked into its cache already.
         about: The rest that LangChain tells of it.
@@ -244,9 +243,6 @@ class _GateHandler(BaseCallbackHandler):
 
     LangChain calls the same method of a handler for calls of both colours. It awaits it if it is a
     coroutine function, where it is called for an asynchronous one, which is so in a coroutine.
-
-    Args:
-        gate: The budgets to ask.
     """
 
     raise_error = True

@@ -41,15 +41,11 @@ class Totals:
     Tokens and cost of a run's model calls so far.
 
     Attributes:
-        calls: Calls that ended.
         input_tokens: All input, cached included.
         output_tokens: All output, reasoning included.
-        cached_tokens: Input read from caches.
-        cache_write_tokens: Input written to caches.
         reasoning_tokens: Output the models kept to themselves.
         cost_usd: Of the calls whose model has a price.
         unpriced_calls: Calls whose cost is not known: their tokens are counted.
-        by_node: The same by LangGraph node.
         is_counted: False once a stream has ended whose run was not found: nothing of it is counted.
     """
 
@@ -93,7 +89,6 @@ class _ScopeEntry:
         code_scope: The scope of the code that made the latest of them.
         scope: That, with the graph's own thread and features.
         labels: The same, redacted for sinks. None: not asked for yet.
-        subject: Its customer.
         name: Redacts names for sinks. None: not asked for yet.
     """
 
@@ -109,7 +104,6 @@ class Meter:
     The `GraphObserver` that counts and emits the runs of one graph run. Thread-safe.
 
     Args:
-        accounting: Counts the model calls.
         features: Features by node name, for graphs whose code says nothing of features.
 
     Attributes:

@@ -110,23 +110,18 @@ class Run:
     Defaults stand in the class: most runs set few of them.
 
     Attributes:
-        run_id: LangChain's id.
         kind: A chain becomes a graph when a node of it begins.
         name: Of the graph, node or tool.
-        parent: The run it is part of.
         scope: The customer, feature and so on that it was made for.
         host_span: The host's span that was current as it began.
-        ref: Ids of its span.
         tracing: Makes the ids of the runs below.
         nodes: The names of the nodes around it, outermost first; a node's own is the last.
         task_id: Of a node: LangGraph's id of the task.
         thread: LangGraph's id of the thread that its graph runs on.
-        metadata: LangChain's, of model calls.
         usage: Tokens of a model call that has ended, without their cost.
         started: Monotonic seconds, as `ended`.
         started_ns: Wall clock.
         streamed: What a model reported while it answered.
-        status: How it ended.
         error: Qualified name of the exception's type, if it failed.
         open: The runs that are part of it and have not ended, in the order they began.
         observers: Observers of this run and the runs below it.

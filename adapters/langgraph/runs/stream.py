@@ -37,7 +37,6 @@ class UsageTransformer(StreamTransformer):
     Args:
         scope: LangGraph's path of the subgraph: ``()`` at the root.
         meter: None where nothing is to be counted.
-        note: Takes errors of ours.
     """
 
     supports_sync: ClassVar[bool] = True
@@ -117,7 +116,6 @@ class UsageFactory:
 
     Args:
         accounting: Counts the model calls. None: the transformers do nothing.
-        features: Features by node name.
     """
 
     def __init__(

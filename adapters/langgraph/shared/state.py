@@ -24,10 +24,6 @@ class StateWalker:
 
     Beyond what the redactor walks by itself, an object of an unknown type is copied and its
     attributes are walked. What holds anything beside its attributes is refused.
-
-    Args:
-        redaction: The call's session.
-        formats: Of state and of content.
     """
 
     def __init__(

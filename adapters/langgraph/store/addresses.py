@@ -56,7 +56,6 @@ class Addresses:
 
     Args:
         key: Keys the digests: the same secret finds the same items.
-        redactor: Tells which labels hold personal data.
         customer_at: Index of the label that is the customer's id, or None where none is.
         public: What holds nobody's data: all, or namespaces that begin with one of these labels.
     """

@@ -42,7 +42,6 @@ class EmbeddedTexts(Embeddings):
     In every other way it is the *embeddings*: it has their class and their attributes.
 
     Args:
-        embeddings: As the store's owner gave them.
         text_to_embed: Returns a redacted text as it is to be densely encoded.
     """
 

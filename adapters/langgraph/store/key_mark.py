@@ -32,8 +32,6 @@ class KeyMark:
 
     Args:
         name: The store's name in events.
-        client: The bare store.
-        key_use: This process's key.
         faults: Where it is noted that a store takes no mark.
     """
 

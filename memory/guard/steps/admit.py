@@ -24,7 +24,6 @@ class Admit:
     Refuses calls to a store that keeps failing or that gives no place back.
 
     Args:
-        store: The guard's store.
         clock: Monotonic seconds.
     """
 

@@ -37,13 +37,7 @@ class AuditTrail(Protocol):
 
 
 class RequireAudit:
-    """
-    Refuses calls while neither the audit database nor its spool takes anything.
-
-    Args:
-        classes: Of the calls that are refused.
-        trail: The audit sink.
-    """
+    """Refuses calls while neither the audit database nor its spool takes anything."""
 
     def __init__(self, classes: frozenset[OperationClass], trail: AuditTrail) -> None:
         self._classes = classes
@@ -63,9 +57,6 @@ class AwaitAudit:
     Waits until a call's event is on a disk, before the call returns.
 
     Args:
-        classes: Of the calls that wait.
-        trail: The audit sink.
-        drain: Delivers to it.
         faults: Where calls that could not wait longer are counted.
     """
 

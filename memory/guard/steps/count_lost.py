@@ -17,9 +17,6 @@ class CountLostWrites:
     Args:
         has_database: Whether it is known which database they are made in. A journal keeps none of
             those of which that is not known.
-
-    Attributes:
-        has_database: As given.
     """
 
     def __init__(self, *, has_database: bool = True) -> None:

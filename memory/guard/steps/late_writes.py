@@ -87,9 +87,7 @@ class WaitForLateWrites:
     Has deletions wait for the writes that they cover and the store is still at work on.
 
     Args:
-        store: The guard's store.
         database: What the writes and deletions are made in; equal for equal databases.
-        late: The late writes of the scope.
         touches: Returns what a call touches.
         clock: Monotonic seconds.
     """

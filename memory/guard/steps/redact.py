@@ -59,14 +59,12 @@ class LateRedaction:
     Args:
         call: Its arguments are redacted.
         redaction: Redacts them.
-        pace: Its pace.
         places: Redactions that may be under way at once. One is entered, if it is free.
         wait_until_loaded: Waits so many seconds until there is something to redact with.
         clock: Monotonic seconds.
 
     Attributes:
         redaction: As given, as is `pace`.
-        has_place: It has a place.
         goes_on: It needs its caller no more.
     """
 
@@ -166,9 +164,7 @@ class Redact:
     Redacts what a call carries, or refuses the call.
 
     Args:
-        store: The guard's store.
         redactor: Begins the redaction of each call.
-        workers: Threads for long content.
         places: Redactions that may be under way on them at once.
         faults: Where failing redactions are noted.
         clock: Monotonic seconds.

@@ -83,11 +83,8 @@ class Report:
     Emits exactly one event for each call of a guard. Fails open.
 
     Args:
-        store: The guard's store.
         db_system: OpenTelemetry's name of the database, where the store is one.
         server: Host and port that the client asks, if it is known.
-        drain: Takes the events.
-        keys: Turns customers into subjects.
         faults: Where errors of our own are noted.
         clock: Monotonic seconds.
         tracing: Knows the thread of the graph around a call.

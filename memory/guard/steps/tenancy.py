@@ -33,7 +33,6 @@ class Tenancy:
     Fills in the customer of each call and, where that is enforced, confines the call to them.
 
     Args:
-        store: The guard's store.
         enforced: Refuse operations without the scope their store needs.
         faults: Where failing functions of the adapter are noted.
     """

@@ -8,7 +8,7 @@ from ...telemetry.delivery.registry import SinkContext
 from ..log import AuditLog
 from ..record.keys import parse_previous
 from .sink import CHECKPOINT_EVERY_S, AuditSink
-from .spool import Spool, spool_name
+from .spool import Spool, spool_of
 
 
 def build(context: SinkContext) -> AuditSink:
@@ -47,8 +47,7 @@ def open_log(context: SinkContext) -> AuditLog:
 
 def _spool_path(context: SinkContext) -> Path:
     given: Path | None = context.settings["audit_spool"]
-    # Named by the log: two logs in one folder must not take each other's events.
-    return given or context.data_folder / spool_name(_url(context))
+    return given or spool_of(_url(context), context.data_folder)
 
 
 def _url(context: SinkContext) -> str:

@@ -19,6 +19,7 @@ from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 from ...telemetry.delivery.sink import UnacceptableError
 from ...telemetry.event.event import Event
@@ -61,9 +62,33 @@ class SpoolStats:
     fullest_bytes: int
 
 
-def spool_name(url: str) -> str:
-    """Return a file name for the spool of the log at *url*: each log has one of its own."""
+def spool_of(url: str, folder: Path) -> Path:
+    """
+    Return the spool in *folder* of the log at *url*: each log has one of its own.
+
+    Up to 0.2 its name was a digest of the whole URL. Files of that name are gone on with.
+    """
+    before = folder / _spool_name(url)
+    with suppress(OSError):
+        # The roll is named after the spool, and there for as long as a process lives.
+        if any(before.name in each.name for each in folder.iterdir()):
+            return before
+    return folder / _spool_name(_without_password(url))
+
+
+def _spool_name(url: str) -> str:
     return f"audit-{sha256(url.encode()).hexdigest()[:12]}.spool"
+
+
+def _without_password(url: str) -> str:
+    """Return *url* without what could be guessed from its digest; *url* where there is none."""
+    parts = urlsplit(url)
+    login, at, hosts = parts.netloc.rpartition("@")
+    options = [each for each in parts.query.split("&") if "password" not in each.partition("=")[0]]
+    netloc = f"{login.partition(':')[0]}{at}{hosts}"
+    if (netloc, "&".join(options)) == (parts.netloc, parts.query):
+        return url
+    return urlunsplit(parts._replace(netloc=netloc, query="&".join(options)))
 
 
 def spool_files(path: Path) -> list[Path]:

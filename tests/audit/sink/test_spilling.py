@@ -13,7 +13,7 @@ from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.backoff import backoff_after
 from mnemoscope.audit.sink.sink import AuditSink
-from mnemoscope.audit.sink.spool import MAX_BYTES, Spool, spool_files
+from mnemoscope.audit.sink.spool import Spool, spool_files
 from mnemoscope.audit.verification.report import FindingKind
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.memory.privacy.engine.content import content_again
@@ -22,6 +22,9 @@ from mnemoscope.telemetry.delivery.fan_out import UNCOUNTED, UNSHARED
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
 from mnemoscope.telemetry.event.event import Redacted
 from tests.kit.patience import GIVE_UP_S, until
+
+MAX_BYTES = 64 * 1024 * 1024
+"""What a spool may take, unless its user says otherwise."""
 
 PATIENT = {"linger_s": 0.0, "spill_patience_s": GIVE_UP_S}
 LIMITS = LaneLimits(items=32, batch=8, **PATIENT)

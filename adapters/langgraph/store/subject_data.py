@@ -47,6 +47,11 @@ _PERIOD = "."
 _REDACTED_ID = re.compile(r"<SUBJECT_ID(?:_[0-9a-f]+)?>")
 """A customer's id, in the name that the trail has of a namespace."""
 
+_EARLIER = (
+    "up to 0.2 the trail had a slash in a label as it has one between two: a namespace has an item "
+    "of this key and may be the one. Look at it, and delete it yourself"
+)
+
 _DELETE_VECTORS = "DELETE FROM store_vectors WHERE prefix = ?"
 _HAS_VECTORS = "SELECT 1 FROM sqlite_master WHERE name = 'store_vectors'"
 
@@ -134,21 +139,26 @@ class StoreSubjectData:
         Raises:
             UncertainOwnerError: Several namespaces may be the one.
         """
-        pattern = _pattern(memory.collection or "")
         found: list[StoredMemory] = []
+        is_certain = True
         for namespace in await self._listed():
             # As the trail spells it, in which labels are escaped.
-            match = pattern.fullmatch(path_of(namespace))
-            owners = [] if match is None else [*map(label_of, match.groups())]
-            if match is None or not all(map(memory.is_customer, owners)):
+            ids = _ids(memory, path_of(namespace), "([^/]+)")
+            owners = None if ids is None else tuple(map(label_of, ids))
+            if is_earlier := owners is None:
+                owners = _ids(memory, "/".join(map(str, namespace)), "(.+)")
+            if owners is None or not all(map(memory.is_customer, owners)):
                 continue
             if await self._batch(GetOp(namespace, memory.memory_id, refresh_ttl=False)):
                 found.append(StoredMemory(namespace, next(iter(owners), None)))
+                is_certain = is_certain and not is_earlier
         if len(found) > 1:
             raise UncertainOwnerError(
                 f"{len(found):,} namespaces have an item of this key, and may be the one: look at "
                 "them, and delete it yourself"
             )
+        if not is_certain:
+            raise UncertainOwnerError(_EARLIER)
         return found[0] if found else None
 
     async def remove(self, client: Any, memory: LoggedMemory, found: StoredMemory) -> None:
@@ -190,10 +200,11 @@ class StoreSubjectData:
         return await files_of(self._client)
 
 
-def _pattern(collection: str) -> re.Pattern[str]:
-    """Return what matches a namespace whose labels are those of *collection*, ids not redacted."""
-    parts = _REDACTED_ID.split(collection)
-    return re.compile("([^/]+)".join(map(re.escape, parts)))
+def _ids(memory: LoggedMemory, path: str, an_id: str) -> tuple[str, ...] | None:
+    """Return the ids in *path*, where the trail has the namespace redacted. None: it is another."""
+    parts = _REDACTED_ID.split(memory.collection or "")
+    match = re.fullmatch(an_id.join(map(re.escape, parts)), path)
+    return None if match is None else match.groups()
 
 
 def _reads_as(customer: str, labels: Namespace) -> bool:

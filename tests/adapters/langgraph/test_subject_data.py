@@ -179,6 +179,29 @@ def test_a_memory_is_found_by_what_the_trail_calls_its_namespace(label, customer
     assert bare.get((label, customer), "k") is None
 
 
+@pytest.mark.parametrize(
+    ("label", "customer"), [("notes/2026", "c-42"), ("notes/2026", "acme/c%2F"), ("50%", "c-42")]
+)
+def test_a_namespace_as_an_earlier_release_spelled_it_is_not_taken_for_gone(label, customer):
+    """Up to 0.2 labels stood in the trail as they are: two namespaces may have had one name."""
+    bare = InMemoryStore()
+    bare.put((label, customer), "k", {"text": "tea"})
+    logged = LoggedMemory(
+        store="langgraph.store",
+        collection=f"{label}/<SUBJECT_ID>",
+        memory_id="k",
+        is_customer=customer.__eq__,
+    )
+    with scope_for_tests() as (scope, _sink):
+        guarded = scope.store(bare, customer_at=1)
+        with scope.memory_stores() as stores:
+            outcome, why = stores.take_out(logged)
+        assert guarded is not bare
+
+    assert (outcome, "up to 0.2" in why) == (RemovalOutcome.FAILED, True)
+    assert bare.get((label, customer), "k") is not None
+
+
 class State(TypedDict):
     said: str
 

@@ -303,9 +303,9 @@ def _reveal(
 ) -> Sequence[StepMaker]:
     if opened is None:
         return ()
-    from .reveal.step import RevealSteps  # noqa: PLC0415 - only where it is wanted
+    from .reveal.step import reveal_steps  # noqa: PLC0415 - only where it is wanted
 
-    return (RevealSteps(opened, frozenset(map(OperationClass, classes)), accounting),)
+    return (reveal_steps(opened, frozenset(map(OperationClass, classes)), accounting),)
 
 
 def _count_lost(_parts: GuardParts) -> Sequence[Step]:

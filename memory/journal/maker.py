@@ -40,7 +40,7 @@ class JournalSteps:
             # Replayed into another database a write would be somebody else's.
             return (CountLostWrites(has_database=False),)
         queue = self._journal.queue(parts.database, parts.store)
-        step = self._step(self._journal, queue, parts, parts.writes)
+        step = self._step(queue, parts, parts.writes)
         self._steps.add(step)
         return (step,)
 
@@ -48,46 +48,15 @@ class JournalSteps:
         """Return the stores whose writes are kept."""
         return {each.replay.queue.store for each in list(self._steps)}
 
-    def _step(
-        self, journal: Journal, queue: Queue, parts: GuardParts, writes: JournalledWrites
-    ) -> JournalWrites:
+    def _step(self, queue: Queue, parts: GuardParts, writes: JournalledWrites) -> JournalWrites:
         from .codec import ArgumentCodec  # noqa: PLC0415 - as the guard is
         from .replay import Replay  # noqa: PLC0415 - they import sqlite3
         from .replayed_call import ReplayedCalls  # noqa: PLC0415 - they import sqlite3
         from .step import JournalWrites  # noqa: PLC0415 - they import sqlite3
 
-        calls = ReplayedCalls(
-            codec=ArgumentCodec(writes.models),
-            redactor=parts.redactor,
-            limits=parts.limits,
-            tracing=parts.tracing,
-            faults=parts.faults,
-            clock=parts.clock,
-            wall_ns=parts.wall_ns,
-            below=parts.below,
-        )
-        replay = Replay(
-            journal=journal,
-            queue=queue,
-            writes=writes,
-            calls=calls,
-            deadline=parts.deadline,
-            classify=parts.classify,
-            report=parts.report,
-            workers=parts.workers,
-            faults=parts.faults,
-            clock=parts.clock,
-        )
-        step = JournalWrites(
-            parts.store,
-            replay=replay,
-            replayer=parts.replayer,
-            report=parts.report,
-            enforced_tenancy=parts.policy.enforce_tenancy,
-            workers=parts.workers,
-            faults=parts.faults,
-            clock=parts.clock,
-        )
+        calls = ReplayedCalls(parts, ArgumentCodec(writes.models))
+        replay = Replay(parts, journal=self._journal, queue=queue, writes=writes, calls=calls)
+        step = JournalWrites(parts, replay)
         parts.deadline.observe_late(step.note_ended)
         parts.redact.keep_late(step)
         return step

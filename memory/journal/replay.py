@@ -18,23 +18,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from inspect import iscoroutinefunction
 from math import inf
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ...telemetry.event.event import Journalled, Status
-from ...telemetry.process.faults import Faults
 from ..context import context
 from ..errors import StoreUnavailableError, UnexpectedAnswerError
 from ..guard.call import Call, error_name
-from ..guard.deadline import Deadline
 from ..guard.outages import is_of_the_deployment
 from ..guard.retry_after import retry_after_s
-from ..guard.steps.classify import Classify
-from ..guard.steps.report import Report
+from ..guard.script import adrive, drive
+from ..guard.steps.making import GuardParts
 from ..guard.touches import UNTOLD, Covered, Touches
 from ..guard.writes import JournalledWrites
 from ..limits.breaker import Blame
 from ..limits.loop_task import LoopTask
-from ..limits.workers import Expired, Workers
+from ..limits.workers import Expired
 from .journal import MOST_TRIES, Entry, Failed, Journal, Parked, Queue
 from .records import Kept, Lease, Write
 from .replayed_call import ReplayedCalls
@@ -75,7 +73,14 @@ class _Store(NamedTuple):
     customer: str | None
 
 
-_Step: TypeAlias = _Disk | _Store
+class _Pause:
+    """Wait a little."""
+
+
+T = TypeVar("T")
+
+_Step: TypeAlias = _Disk | _Store | _Pause
+_Script: TypeAlias = Generator[_Step, Any, T]
 
 
 _NOT_ADMITTED = (StoreUnavailableError, Expired)
@@ -151,42 +156,27 @@ class _Batch:
 
 
 class Replay:
-    """
-    Makes the writes again that wait for one client's database.
-
-    Args:
-        journal: Where they wait.
-        faults: Where errors of our own are noted.
-        clock: Monotonic seconds.
-
-    Attributes:
-        journal: As given, as are `queue`, `writes` and `calls`.
-    """
+    """Makes the writes again that wait for one client's database."""
 
     def __init__(
         self,
+        parts: GuardParts,
         *,
         journal: Journal,
         queue: Queue,
         writes: JournalledWrites,
         calls: ReplayedCalls,
-        deadline: Deadline,
-        classify: Classify,
-        report: Report,
-        workers: Workers,
-        faults: Faults,
-        clock: Callable[[], float],
     ) -> None:
         self.journal = journal
         self.queue = queue
         self.writes = writes
         self.calls = calls
-        self._deadline = deadline
-        self._classify = classify
-        self._report = report
-        self._workers = workers
-        self._faults = faults
-        self._clock = clock
+        self._deadline = parts.deadline
+        self._classify = parts.classify
+        self._report = parts.report
+        self._workers = parts.workers
+        self._faults = parts.faults
+        self._clock = parts.clock
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task = LoopTask()
 
@@ -211,17 +201,18 @@ class Replay:
         Returns:
             Whether none waits any more.
         """
-        with self._leased(self.lease(until)) as is_ours:
-            while is_ours and self._has_time(until) and self._drive(self._script(until)):
-                pass
+        drive(self._draining(until), self._do)
         return self.waits_none
 
     async def adrain(self, until: float | None = None) -> bool:
         """Make the writes that wait again, as `drain`, through the client's coroutines."""
-        with self._leased(await self.alease(until)) as is_ours:
-            while is_ours and self._has_time(until) and await self._adrive(self._script(until)):
-                pass
+        await adrive(self._draining(until), self._ado)
         return self.waits_none
+
+    def _draining(self, until: float | None) -> _Script[None]:
+        with self._leased((yield from self._leasing(until))) as is_ours:
+            while is_ours and self._has_time(until) and (yield from self._batch(until)):
+                pass
 
     @contextmanager
     def _leased(self, lease: Lease | None) -> Generator[bool]:
@@ -279,19 +270,18 @@ class Replay:
 
     def lease(self, until: float | None) -> Lease | None:
         """Return the right to make the queue's writes; None: somebody else has it all the time."""
-        if until is None:
-            return self.try_lease() if self.is_time else None
-        while (lease := self.try_lease()) is None and self._has_time(until):
-            time.sleep(_POLL_S)
-        return lease
+        return drive(self._leasing(until), self._do)
 
     async def alease(self, until: float | None) -> Lease | None:
         """Return the right to make the queue's writes, as `lease`."""
+        return await adrive(self._leasing(until), self._ado)
+
+    def _leasing(self, until: float | None) -> _Script[Lease | None]:
         if until is None:
             return self.try_lease() if self.is_time else None
         # Who holds a lock of the kernel's does not say when it lets go.
-        while (lease := self.try_lease()) is None and self._has_time(until):  # noqa: ASYNC110
-            await asyncio.sleep(_POLL_S)
+        while (lease := self.try_lease()) is None and self._has_time(until):
+            yield _Pause()
         return lease
 
     def try_lease(self) -> Lease | None:
@@ -324,7 +314,7 @@ class Replay:
 
     # -- the script -------------------------------------------------------------------------------
 
-    def _script(self, until: float | None) -> Generator[_Step, Any, bool]:
+    def _batch(self, until: float | None) -> _Script[bool]:
         """Make the first batch again. Returns whether to go on with the next one."""
         try:
             entries: list[Entry] = yield _Disk(partial(self.journal.take, self.queue))
@@ -350,7 +340,7 @@ class Replay:
             yield from self._settle(batch)
         return not batch.stopped
 
-    def _settle(self, batch: _Batch) -> Generator[_Step, Any, None]:
+    def _settle(self, batch: _Batch) -> _Script[None]:
         names = ("done", "parked", "untried", "flying", "is_down")
         outcome = {name: getattr(batch, name) for name in names}
         outcome["behind"] = () if batch.is_down else batch.behind
@@ -379,7 +369,7 @@ class Replay:
         )
         batch.stopped = self._seems_down(batch)
 
-    def _make(self, entry: Entry, batch: _Batch) -> Generator[_Step, Any, None]:
+    def _make(self, entry: Entry, batch: _Batch) -> _Script[None]:
         """Make *entry* again, and note in *batch* what became of it."""
         call, touches = self.calls.unread(), UNTOLD
         try:
@@ -436,7 +426,7 @@ class Replay:
         if call.admission is None and not entry.in_doubt:
             batch.untried.append(entry.seq)
 
-    def _is_wanted(self, entry: Entry, write: Write, call: Call) -> Generator[_Step, Any, bool]:
+    def _is_wanted(self, entry: Entry, write: Write, call: Call) -> _Script[bool]:
         """Look whether the store has a write that is in doubt; leave what it has out of *call*."""
         once = self.writes.once
         if once is None or not entry.in_doubt:
@@ -515,11 +505,11 @@ class Replay:
         since_ns = entry.failed_ns
         return since_ns is not None and self.journal.has_answered(self.queue, since_ns)
 
-    def _ask(self, entry: Entry, write: Write, call: Call) -> Generator[_Step, Any, Any]:
+    def _ask(self, entry: Entry, write: Write, call: Call) -> _Script[Any]:
         KEPT.put(call, Kept(entry.seq, write))
         return (yield from self._answer(entry, _Store(call, write.method, write.customer)))
 
-    def _answer(self, entry: Entry, ask: _Store) -> Generator[_Step, Any, Any]:
+    def _answer(self, entry: Entry, ask: _Store) -> _Script[Any]:
         call = ask.call
         try:
             return (yield ask)
@@ -547,33 +537,9 @@ class Replay:
 
     # -- sync and async ---------------------------------------------------------------------------
 
-    def _drive(self, script: Generator[_Step, Any, bool]) -> bool:
-        try:
-            step = next(script)
-            while True:
-                try:
-                    answer = self._do(step)
-                except BaseException as exc:  # noqa: BLE001 - the script decides
-                    step = script.throw(exc)
-                else:
-                    step = script.send(answer)
-        except StopIteration as end:
-            return bool(end.value)
-
-    async def _adrive(self, script: Generator[_Step, Any, bool]) -> bool:
-        try:
-            step = next(script)
-            while True:
-                try:
-                    answer = await self._ado(step)
-                except BaseException as exc:  # noqa: BLE001 - the script decides
-                    step = script.throw(exc)
-                else:
-                    step = script.send(answer)
-        except StopIteration as end:
-            return bool(end.value)
-
     def _do(self, step: _Step) -> Any:
+        if isinstance(step, _Pause):
+            return time.sleep(_POLL_S)
         if isinstance(step, _Disk):
             try:
                 return step.work()
@@ -592,6 +558,8 @@ class Replay:
         return _answer_of(call)
 
     async def _ado(self, step: _Step) -> Any:
+        if isinstance(step, _Pause):
+            return await asyncio.sleep(_POLL_S)
         if isinstance(step, _Disk):
             try:
                 return await self._workers.arun(step.work, KEEP_S)

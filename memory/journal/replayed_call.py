@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from ...telemetry.event.event import OperationClass
-from ...telemetry.event.trace import TraceRef, Tracing, around
-from ...telemetry.process.faults import Faults
+from ...telemetry.event.trace import TraceRef, around
 from ..context import EMPTY_SCOPE, Scope
-from ..guard.call import Below, Call, Plan, nothing_below
+from ..guard.call import Call, Plan
 from ..guard.operation import Arguments, Method
 from ..guard.plan import plan_for
 from ..guard.step import Faces, Step
 from ..guard.steps.admit import Admit
 from ..guard.steps.classify import Classify
+from ..guard.steps.making import GuardParts
 from ..guard.writes import JournalledWrites
 from ..limits.breaker import Blame
-from ..limits.class_limits import ClassLimits
-from ..scoped_redactor import ScopedRedactor
 from .codec import ArgumentCodec
 from .records import Write
 
@@ -29,39 +27,21 @@ class ReplayedCalls:
     """
     Makes calls of kept writes.
 
-    Args:
-        redactor: Begins the redaction of each call's labels.
-        limits: Breaker, bulkhead and deadline of each class of operations.
-        tracing: Makes the ids of each call's span.
-        faults: Where failing functions of the adapter are noted.
-        clock: Monotonic seconds.
-        wall_ns: Nanoseconds since 1970 UTC.
-
     Attributes:
+        codec: Reads and writes their arguments.
         steps: The steps of the guard that each call goes through: those behind the journal's, since
             it had passed the others when it was kept.
     """
 
-    def __init__(
-        self,
-        *,
-        codec: ArgumentCodec,
-        redactor: ScopedRedactor,
-        limits: Mapping[OperationClass, ClassLimits],
-        tracing: Tracing,
-        faults: Faults,
-        clock: Callable[[], float],
-        wall_ns: Callable[[], int],
-        below: Below = nothing_below,
-    ) -> None:
+    def __init__(self, parts: GuardParts, codec: ArgumentCodec) -> None:
         self.codec = codec
-        self._redactor = redactor
-        self._limits = limits
-        self._tracing = tracing
-        self._faults = faults
-        self._clock = clock
-        self._wall_ns = wall_ns
-        self._guards_below = below
+        self._redactor = parts.redactor
+        self._limits = parts.limits
+        self._tracing = parts.tracing
+        self._faults = parts.faults
+        self._clock = parts.clock
+        self._wall_ns = parts.wall_ns
+        self._guards_below = parts.below
         self.steps: tuple[Step, ...] = ()
 
     def unread(self) -> Call:

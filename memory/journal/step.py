@@ -15,28 +15,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from uuid import uuid4
 
 from ...telemetry.event.event import Journalled, OperationClass, Status
-from ...telemetry.process.faults import Faults
 from ...telemetry.process.fork import reset_after_fork
 from ..errors import REFUSALS, StoreUnavailableError
 from ..guard.call import Call, error_name
 from ..guard.operation import Method
+from ..guard.script import adrive, drive
 from ..guard.step import Faces, Step
 from ..guard.steps.classify import status_of
 from ..guard.steps.count_lost import count_lost
-from ..guard.steps.report import Report
+from ..guard.steps.making import GuardParts
 from ..guard.touches import Touches
 from ..limits.breaker import Blame, BreakerState
 from ..limits.policy import LONGEST_S
-from ..limits.replayer import Replayer
-from ..limits.workers import Workers
 from .journal import Dropped, Entry, ForgottenError, JournalWrite, Parked, is_full
 from .records import Kept, Lease, Write
 from .replay import KEEP_S, PASSED, Replay
@@ -76,41 +74,24 @@ class _Way(Enum):
     """It is made at once: none of them can be of the same record."""
 
 
+T = TypeVar("T")
+
 _Work: TypeAlias = Callable[[], Any] | _Drained | _Leased
-_Script: TypeAlias = Generator[_Work, Any, None]
+_Script: TypeAlias = Generator[_Work, Any, T]
 
 
 class JournalWrites:
-    """
-    Keeps writes that the store did not take in the journal, and later calls behind them.
+    """Keeps writes that the store did not take in the journal, and later calls behind them."""
 
-    Args:
-        report: Emits the events of writes that arrived late; knows the labels of calls.
-        enforced_tenancy: Writes are kept with their customer.
-        faults: Where a failing journal is noted.
-        clock: Monotonic seconds.
-    """
-
-    def __init__(
-        self,
-        store: str,
-        *,
-        replay: Replay,
-        replayer: Replayer,
-        report: Report,
-        enforced_tenancy: bool,
-        workers: Workers,
-        faults: Faults,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, parts: GuardParts, replay: Replay) -> None:
         self.replay = replay
-        self._store = store
-        self._replayer = replayer
-        self._report = report
-        self._enforced_tenancy = enforced_tenancy
-        self._workers = workers
-        self._faults = faults
-        self._clock = clock
+        self._store = parts.store
+        self._replayer = parts.replayer
+        self._report = parts.report
+        self._enforced_tenancy = parts.policy.enforce_tenancy
+        self._workers = parts.workers
+        self._faults = parts.faults
+        self._clock = parts.clock
         self._is_watched = False
         reset_after_fork(self)
 
@@ -154,67 +135,42 @@ class JournalWrites:
 
     def _before_write(self, call: Call) -> None:
         self._watch()
-        self._mark(call)
-        is_to_wait = self._waits()  # opens the journal, if it is not open
-        ORDER_NS.put(call, self.replay.journal.order())
-        if not is_to_wait:
-            return
-        if not self._can_be_kept(call.method):
-            if not self.replay.drain(self._until(call)):
-                raise self._behind()
-        elif not self._goes_past(call):
-            self._wait_behind(call)
-
-    def _goes_past(self, call: Call) -> bool:
-        way = self._way(call)
-        if way is _Way.BEHIND_BAD:
-            if self.replay.drain(self._clock() + _PASS_S):
-                return True
-            way = self._way(call, have_failed_again=True)
-        if way is _Way.IN_FRONT:
-            self._begin_turn(call, self.replay.lease(self._clock() + _PASS_S))
-        return way is _Way.BESIDE or TURN.of(call) is not None
-
-    def _wait_behind(self, call: Call) -> None:
-        try:
-            if self._is_to_wait(call):
-                self._workers.run(partial(self._append, call), KEEP_S, _nothing)
-        except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
-            if self._may_overtake(call, exc):
-                self._begin_turn(call, self.replay.lease(self._until_turn(call)))
-        if TURN.of(call) is None:
-            raise self._behind()
+        drive(self._admitting(call), self._do)
 
     async def _abefore_write(self, call: Call) -> None:
         self._abefore(call)
+        await adrive(self._admitting(call), self._ado)
+
+    def _admitting(self, call: Call) -> _Script[None]:
+        """Let a write go to the store, or keep it behind what waits."""
         self._mark(call)
         is_to_wait = self._waits()  # opens the journal, if it is not open
         ORDER_NS.put(call, self.replay.journal.order())
         if not is_to_wait:
             return
         if not self._can_be_kept(call.method):
-            if not await self.replay.adrain(self._until(call)):
+            if not (yield _Drained(self._until(call))):
                 raise self._behind()
-        elif not await self._agoes_past(call):
-            await self._await_behind(call)
+        elif not (yield from self._going_past(call)):
+            yield from self._waiting_behind(call)
 
-    async def _agoes_past(self, call: Call) -> bool:
+    def _going_past(self, call: Call) -> _Script[bool]:
         way = self._way(call)
         if way is _Way.BEHIND_BAD:
-            if await self.replay.adrain(self._clock() + _PASS_S):
+            if (yield _Drained(self._clock() + _PASS_S)):
                 return True
             way = self._way(call, have_failed_again=True)
         if way is _Way.IN_FRONT:
-            self._begin_turn(call, await self.replay.alease(self._clock() + _PASS_S))
+            self._begin_turn(call, (yield _Leased(self._clock() + _PASS_S)))
         return way is _Way.BESIDE or TURN.of(call) is not None
 
-    async def _await_behind(self, call: Call) -> None:
+    def _waiting_behind(self, call: Call) -> _Script[None]:
         try:
             if self._is_to_wait(call):
-                await self._workers.arun(partial(self._append, call), KEEP_S)
+                yield partial(self._append, call)
         except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
             if self._may_overtake(call, exc):
-                self._begin_turn(call, await self.replay.alease(self._until_turn(call)))
+                self._begin_turn(call, (yield _Leased(self._until_turn(call))))
         if TURN.of(call) is None:
             raise self._behind()
 
@@ -301,30 +257,18 @@ class JournalWrites:
     def _before_forget(self, call: Call) -> None:
         self._watch()
         try:
-            # Closed at once: it may hold the lease, and an exception may live for long.
-            with closing(self._forgetting(call)) as script:
-                work = next(script)
-                while True:
-                    work = script.send(self._do(work))
-        except StopIteration:
-            return
+            drive(self._forgetting(call), self._do)
         except Exception as exc:  # noqa: BLE001 - closed
             raise self._refused(exc) from None
 
     async def _abefore_forget(self, call: Call) -> None:
         self._abefore(call)
         try:
-            # Closed at once: it may hold the lease, and an exception may live for long.
-            with closing(self._forgetting(call)) as script:
-                work = next(script)
-                while True:
-                    work = script.send(await self._ado(work))
-        except StopIteration:
-            return
+            await adrive(self._forgetting(call), self._ado)
         except Exception as exc:  # noqa: BLE001 - closed
             raise self._refused(exc) from None
 
-    def _forgetting(self, call: Call) -> _Script:
+    def _forgetting(self, call: Call) -> _Script[None]:
         """Note the deletion, and see that nothing it covers waits any more."""
         until, replay = self._until(call), self.replay
         if not replay.journal.is_open():
@@ -356,6 +300,7 @@ class JournalWrites:
             return self.replay.drain(work.until)
         if isinstance(work, _Leased):
             return self.replay.lease(work.until)
+        # On a thread, since a disk that hangs must not take the agent down.
         return self._workers.run(work, KEEP_S, _nothing)
 
     async def _ado(self, work: _Work) -> Any:
@@ -372,23 +317,18 @@ class JournalWrites:
     # -- after the store ---------------------------------------------------------------------------
 
     def _keep(self, call: Call) -> None:
-        self._end_turn(call)
-        if not self._is_to_be_kept(call):
-            self._settled(call)
-            return
-        try:
-            # On a thread, since a disk that hangs must not take the agent down.
-            self._workers.run(partial(self._append, call), KEEP_S, _nothing)
-        except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
-            self._not_kept(call, exc)
+        drive(self._keeping(call), self._do)
 
     async def _akeep(self, call: Call) -> None:
+        await adrive(self._keeping(call), self._ado)
+
+    def _keeping(self, call: Call) -> _Script[None]:
         self._end_turn(call)
         if not self._is_to_be_kept(call):
             self._settled(call)
             return
         try:
-            await self._workers.arun(partial(self._append, call), KEEP_S)
+            yield partial(self._append, call)
         except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
             self._not_kept(call, exc)
 

@@ -9,13 +9,14 @@ record it by, and where the vault cannot be read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...telemetry.event.event import Event, OperationClass, Status
 from ...telemetry.event.sink_pseudonyms import PSEUDONYM
 from ..context import current
 from ..guard.call import EACH_ITEM, Call, Slot, last_event
+from ..guard.script import adrive, drive
 from ..guard.step import NOTHING, Faces
 from ..limits.policy import LONGEST_S
 from .values import TextCopies
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ..accounting import ModelAccounting
     from ..guard.operation import Method
     from ..guard.step import Step
-    from ..guard.steps.making import GuardParts
+    from ..guard.steps.making import GuardParts, StepMaker
     from .originals import CustomerOriginals, OpenedOriginals, Shown
 
 PAUSE_S = 5.0
@@ -143,21 +144,22 @@ class RevealAnswers:
 
     def _made(self, call: Call, value: Any) -> tuple[Any, int]:
         """Return *value* with its originals, and their number."""
-        try:
-            reading, made = self._begin(call, value)
-            if reading.missing:
-                opened = self._workers.run(reading.open, self._wait_s, _ignore)
-                made = reading.made_with(opened, value)
-        except Exception as exc:  # noqa: BLE001 - open: the pseudonyms stay
-            return self._unread(value, exc)
-        return made, reading.shown
+        workers, wait_s = self._workers, self._wait_s
+        return drive(self._making(call, value), lambda read: workers.run(read, wait_s, _ignore))
 
     async def _amade(self, call: Call, value: Any) -> tuple[Any, int]:
+        workers, wait_s = self._workers, self._wait_s
+        return await adrive(
+            self._making(call, value), lambda read: workers.acall(read, wait_s, _ignore)
+        )
+
+    def _making(
+        self, call: Call, value: Any
+    ) -> Generator[Callable[[], Mapping[str, Shown]], Any, tuple[Any, int]]:
         try:
             reading, made = self._begin(call, value)
             if reading.missing:
-                opened = await self._workers.acall(reading.open, self._wait_s, _ignore)
-                made = reading.made_with(opened, value)
+                made = reading.made_with((yield reading.open), value)
         except Exception as exc:  # noqa: BLE001 - open: the pseudonyms stay
             return self._unread(value, exc)
         return made, reading.shown
@@ -239,26 +241,16 @@ class RevealAnswers:
             self._faults.note("guard.report", exc)
 
 
-class RevealSteps:
-    """
-    Makes the steps that reveal answers.
+def reveal_steps(
+    opened: OpenedOriginals, classes: frozenset[OperationClass], accounting: ModelAccounting
+) -> StepMaker:
+    """Return the maker of the steps that reveal the answers of calls of *classes*."""
 
-    Args:
-        classes: Of the calls whose answers are revealed.
-        accounting: Has the rules of the scope, and takes the events.
-    """
+    def steps(parts: GuardParts) -> Sequence[Step]:
+        # The vault's own reveals by itself.
+        return () if parts.store == STORE else (RevealAnswers(parts, opened, classes, accounting),)
 
-    def __init__(
-        self,
-        opened: OpenedOriginals,
-        classes: frozenset[OperationClass],
-        accounting: ModelAccounting,
-    ) -> None:
-        self._made_of = opened, classes, accounting
-
-    def __call__(self, parts: GuardParts) -> Sequence[Step]:
-        """Return the step of one guard. The vault's own reveals by itself."""
-        return () if parts.store == STORE else (RevealAnswers(parts, *self._made_of),)
+    return steps
 
 
 STORE = "vault"

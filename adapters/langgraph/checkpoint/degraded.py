@@ -28,6 +28,7 @@ from ....memory.guard.call import Call
 from ....memory.guard.guard import Guard
 from ....memory.guard.operation import Arguments, Method, Operation
 from ....memory.guard.outages import is_of_the_deployment, is_outage
+from ....memory.guard.script import adrive, drive
 from ....memory.guard.step import Faces, Invoke
 from ....memory.limits.loop_task import LoopTask
 from ....memory.limits.replayer import Replayer
@@ -241,22 +242,23 @@ class DegradedCheckpoints:
         return self._loop if self._loop is not None and self._loop.is_running() else None
 
     def _replay_here(self) -> None:
-        for thread in self._due():
-            if not thread.busy.acquire(blocking=False):
-                continue
-            try:
-                if not self._written(thread):
-                    return
-            finally:
-                thread.busy.release()
+        # In the name of whoever made the write: its events, budgets and rules are theirs.
+        drive(self._replaying(), lambda ask: ask.context.copy().run(self._call, ask.operation))
 
     async def areplay(self) -> None:
         """Write what waits, as far as the saver takes it, through its coroutines."""
+        begin = asyncio.get_running_loop().create_task
+        await adrive(
+            self._replaying(),
+            lambda ask: begin(self._acall(ask.operation), context=ask.context.copy()),
+        )
+
+    def _replaying(self) -> Generator[_Ask, Any, None]:
         for thread in self._due():
             if not thread.busy.acquire(blocking=False):
                 continue
             try:
-                if not await self._awritten(thread):
+                if not (yield from self._steps(thread)):
                     return
             finally:
                 thread.busy.release()
@@ -267,38 +269,6 @@ class DegradedCheckpoints:
     @property
     def _is_time(self) -> bool:
         return self._clock() >= self._not_before
-
-    def _written(self, thread: FollowedThread) -> bool:
-        """Write what waits of one thread. False: the saver is still down."""
-        steps = self._steps(thread)
-        try:
-            ask = next(steps)
-            while True:
-                try:
-                    # In the name of whoever made the write: its events, budgets and rules are
-                    # theirs.
-                    answer = ask.context.copy().run(self._call, ask.operation)
-                except Exception as exc:  # noqa: BLE001 - the steps decide what it means
-                    ask = steps.throw(exc)
-                else:
-                    ask = steps.send(answer)
-        except StopIteration as end:
-            return bool(end.value)
-
-    async def _awritten(self, thread: FollowedThread) -> bool:
-        loop, steps = asyncio.get_running_loop(), self._steps(thread)
-        try:
-            ask = next(steps)
-            while True:
-                calling = self._acall(ask.operation)
-                try:
-                    answer = await loop.create_task(calling, context=ask.context.copy())
-                except Exception as exc:  # noqa: BLE001 - the steps decide what it means
-                    ask = steps.throw(exc)
-                else:
-                    ask = steps.send(answer)
-        except StopIteration as end:
-            return bool(end.value)
 
     def _call(self, operation: Operation) -> Any:
         if (guard := self._guard()) is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ....telemetry.event.event import OperationClass, Status
@@ -19,9 +19,10 @@ from ...errors import ForgetUncertainError
 from ...limits.policy import LONGEST_S
 from ..call import Call, Slot
 from ..operation import Method
+from ..script import adrive, drive
 from ..step import NOTHING, Faces
 from ..touches import Covered, Touches
-from ..writes import TouchesOf, untold
+from ..writes import untold
 
 if TYPE_CHECKING:
     from ..step import Step
@@ -70,42 +71,19 @@ class LateWriteSteps:
 
     def __call__(self, parts: GuardParts) -> Sequence[Step]:
         """Return the step of one guard."""
-        writes = parts.writes
-        step = WaitForLateWrites(
-            parts.store,
-            # What is known of no database is at least the store of this one client.
-            database=parts.database or parts.classify,
-            late=self._late,
-            touches=untold if writes is None else writes.touches,
-            clock=parts.clock,
-        )
-        return (step,)
+        return (WaitForLateWrites(parts, self._late),)
 
 
 class WaitForLateWrites:
-    """
-    Has deletions wait for the writes that they cover and the store is still at work on.
+    """Has deletions wait for the writes that they cover and the store is still at work on."""
 
-    Args:
-        database: What the writes and deletions are made in; equal for equal databases.
-        touches: Returns what a call touches.
-        clock: Monotonic seconds.
-    """
-
-    def __init__(
-        self,
-        store: str,
-        *,
-        database: object,
-        late: LateWrites,
-        touches: TouchesOf,
-        clock: Callable[[], float],
-    ) -> None:
-        self._store = store
-        self._database = database
+    def __init__(self, parts: GuardParts, late: LateWrites) -> None:
+        self._store = parts.store
+        # What is known of no database is at least the store of this one client.
+        self._database: object = parts.database or parts.classify
         self._late = late
-        self._touches = touches
-        self._clock = clock
+        self._touches = untold if parts.writes is None else parts.writes.touches
+        self._clock = parts.clock
 
     def faces(self, method: Method) -> Faces:
         """Return what is done for writes and for deletions."""
@@ -120,18 +98,18 @@ class WaitForLateWrites:
             self._late.add(self._database, call, self._touched(call))
 
     def _wait(self, call: Call) -> None:
-        until, deleted = self._until(call), self._touched(call)
-        while (late := self._covered(deleted)) and self._clock() < until:
-            time.sleep(_POLL_S)
-        _UNDONE_BY.put(call, late)
+        drive(self._waiting(call), time.sleep)
 
     async def _await(self, call: Call) -> None:
         import asyncio  # noqa: PLC0415 - it runs already, and costs time to configure a scope
 
+        await adrive(self._waiting(call), asyncio.sleep)
+
+    def _waiting(self, call: Call) -> Generator[float, None, None]:
         until, deleted = self._until(call), self._touched(call)
         # A store does not say when it has finished.
-        while (late := self._covered(deleted)) and self._clock() < until:  # noqa: ASYNC110
-            await asyncio.sleep(_POLL_S)
+        while (late := self._covered(deleted)) and self._clock() < until:
+            yield _POLL_S
         _UNDONE_BY.put(call, late)
 
     def _touched(self, call: Call) -> Touches:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .budgets.budget import Budget
     from .budgets.budgets import BudgetStatus
     from .handoff.handoff import Handoff
+    from .matches.match import RedactionCallback, RedactionMatch
     from .rules.approval import Approval, Draft, Score
     from .rules.envelopes import Mode, Phase
     from .rules.memory_labels import Trust
@@ -83,7 +84,9 @@ __all__ = [
     "Phases",
     "Point",
     "Policy",
+    "RedactionCallback",
     "RedactionError",
+    "RedactionMatch",
     "RedactionTimeoutError",
     "RefusedError",
     "Role",
@@ -121,6 +124,7 @@ _MODULES = {
     **dict.fromkeys(("Action", "Facts", "Fails", "Rule", "Verdict"), ".rules.rule"),
     **dict.fromkeys(("Outcome", "Point"), "..telemetry.event.verdict_event"),
     **dict.fromkeys(("Mode", "Phase"), ".rules.envelopes"),
+    **dict.fromkeys(("RedactionCallback", "RedactionMatch"), ".matches.match"),
     "Origin": ".rules.origin",
     "Phases": ".rules.phases",
     "Trust": ".rules.memory_labels",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,8 @@ if TYPE_CHECKING:
     from .guard.step import Step
     from .guard.steps.making import GuardParts, StepMaker
     from .journal.journal import Journal
+    from .matches.match import RedactionCallback
+    from .privacy.engine.redaction import TextRedactor
     from .privacy.vault.vault import Vault
     from .reveal.originals import OpenedOriginals
     from .rules.rule import Rule
@@ -166,6 +169,7 @@ def compose(
     vault: Vault | None = None,
     audit: AuditLog | None = None,
     reveal: Collection[str] = (),
+    matches: Sequence[StepMaker] = (),
     bound: CallBound | None = None,
     tracing: Tracing | None = None,
     parent_run: Callable[[], ParentRun | None] = no_parent,
@@ -225,7 +229,9 @@ def compose(
         faults=faults,
         replayer=Replayer(faults),
         redactions=Bulkhead(REDACTIONS, LONGEST_S, clock),
-        makers=_order(audit_gate, own_steps, keeping.steps, _reveal(opened, reveal, accounting)),
+        makers=_order(
+            audit_gate, own_steps, keeping.steps, _reveal(opened, reveal, accounting), matches
+        ),
         clock=clock,
         wall_ns=wall_ns,
     )
@@ -264,6 +270,7 @@ def _order(
     features: Sequence[StepMaker],
     keeping: Sequence[StepMaker],
     reveal: Sequence[StepMaker],
+    matches: Sequence[StepMaker],
 ) -> tuple[StepMaker, ...]:
     """
     Return the makers of a guard's steps, in their order: the one place that has it.
@@ -277,6 +284,7 @@ def _order(
         _own("report"),
         _own("tenancy"),
         _always(require_audit),
+        *matches,
         _own("redact"),
         *features,
         LateWriteSteps(),
@@ -286,6 +294,18 @@ def _order(
         _own("classify"),
     )
     return order
+
+
+def _asking(callback: RedactionCallback, faults: Faults) -> Callable[[Redactor], TextRedactor]:
+    from .matches.asking import AskingRedactor  # noqa: PLC0415 - only where it is wanted
+
+    return partial(AskingRedactor, callback, faults)
+
+
+def _match_steps() -> Sequence[StepMaker]:
+    from .matches.step import make_match_steps  # noqa: PLC0415 - only where it is wanted
+
+    return (make_match_steps,)
 
 
 def _opened(vault: Vault | None, reveal: Collection[str]) -> OpenedOriginals | None:
@@ -422,6 +442,8 @@ def build(
     budgets: Iterable[Budget] = (),
     rules: Sequence[Rule] = (),
     extra_features: Sequence[FeatureFactory] = (),
+    recognizers: Iterable[Any] = (),
+    on_match: RedactionCallback | None = None,
 ) -> Parts:
     """
     Build the parts that *settings* ask for.
@@ -434,6 +456,8 @@ def build(
         budgets: What may be spent.
         rules: What is decided at the points that the layer stands at.
         extra_features: Features besides those that the settings name.
+        recognizers: The user's, besides ours.
+        on_match: Asked what becomes of each find. Neither of both goes with a redactor.
 
     Raises:
         ConfigurationError: A sink, key, model or price file cannot be used as asked.
@@ -445,12 +469,16 @@ def build(
         chosen, beyond = _chosen(settings, keys, only_sinks, key_made=key_made)
         sinks = (*chosen, *extra_sinks)
         drain = Drain(sinks, faults=faults, keys=keys)
+        if redactor is not None and (on_match is not None or recognizers):
+            raise ConfigurationError("a redactor of your own takes no recognizers and no on_match")
         redactor = redactor or build_redactor(
             model=settings.pii_model,
             keys=keys,
             operators=settings.pii_operators,
             lists=read_term_lists(settings.pii_allow, settings.pii_deny),
+            recognizers=(*configured_registries(settings), *recognizers),
             limits=Limits(max_chars=settings.pii_most_characters),
+            ask=None if on_match is None else _asking(on_match, faults),
         )
         features = _features(settings, extra_features, keys, faults)
         rules = (*rules, *(rule for each in features for rule in each.rules))
@@ -479,6 +507,7 @@ def build(
         vault=vault,
         audit=None if audit is None else audit.log,
         reveal=settings.pii_reveal,
+        matches=() if on_match is None else _match_steps(),
         bound=CallBound(settings.pii_most_characters, cuts=settings.pii_too_large == "cut"),
         tracing=_tracing((*sinks, *beyond)),
         parent_run=_parent_run((*sinks, *beyond)),
@@ -668,6 +697,23 @@ def _sink_context(settings: Settings, keys: SubjectKeys, *, key_made: bool = Fal
         content_again=content_again,
         is_named=settings.sinks is not None,
     )
+
+
+def configured_registries(settings: Settings) -> Sequence[Any]:
+    """
+    Return the registries of recognizers that *settings* name, as Presidio reads them.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or is none.
+    """
+    if settings.pii_recognizers is None:
+        return ()
+    from .privacy.models.custom_recognizers import to_analyzers  # noqa: PLC0415 - slow
+
+    try:
+        return to_analyzers([settings.pii_recognizers])
+    except ConfigurationError as exc:
+        raise ConfigurationError(f"MNEMOSCOPE_PII_RECOGNIZERS: {exc}") from None
 
 
 def configured_keys(settings: Settings) -> SubjectKeys | None:

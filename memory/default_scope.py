@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .budgets.budget import Budget
     from .features import FeatureFactory
     from .guard.guard import Guard
+    from .matches.match import RedactionCallback
     from .rules.rule import Rule
     from .setting_values import SettingValues
 
@@ -30,6 +31,8 @@ def configure(
     budgets: Iterable[Budget] = (),
     rules: Iterable[Rule] = (),
     extra_features: Iterable[FeatureFactory] = (),
+    recognizers: Iterable[Any] = (),
+    on_match: RedactionCallback | None = None,
     **settings: Unpack[SettingValues],
 ) -> Mnemoscope:
     """
@@ -41,6 +44,10 @@ def configure(
         budgets: What may be spent.
         rules: What is decided in front of memory, models, nodes and tools.
         extra_features: Makers of features besides those that ``MNEMOSCOPE_FEATURES`` names.
+        recognizers: Presidio's recognizers, registries and analyzers, and paths of YAML registries:
+            asked about every text, besides ours. With any of them Presidio is imported at once.
+        on_match: Asked what becomes of each find of personal data: see `RedactionMatch`. Events
+            have the finds by place then.
         **settings: Override the environment: see `Settings`.
 
     Raises:
@@ -56,6 +63,8 @@ def configure(
         budgets=budgets,
         rules=rules,
         extra_features=extra_features,
+        recognizers=recognizers,
+        on_match=on_match,
     )
     return _default
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .client_shapes import GraphShape, MemoryShape, SaverShape, StoreShape, VectorShape
     from .features import FeatureFactory
     from .guard.guard import Guard
+    from .matches.match import RedactionCallback
     from .privacy.engine.redaction import Redaction
     from .privacy.engine.redactor import Redactor
     from .rules.approval import Approval, Draft
@@ -65,6 +66,8 @@ class Mnemoscope:
         budgets: What may be spent.
         rules: What is decided in front of memory, models, nodes and tools.
         extra_features: Makers of features besides those that ``MNEMOSCOPE_FEATURES`` names.
+        recognizers: The user's recognizers, besides ours: see `configure`.
+        on_match: Asked what becomes of each find of personal data: see `RedactionMatch`.
 
     Raises:
         ConfigurationError: A setting, rule or budget makes no sense, or a sink cannot be set up.
@@ -84,6 +87,8 @@ class Mnemoscope:
         budgets: Iterable[Budget] = (),
         rules: Iterable[Rule] = (),
         extra_features: Iterable[FeatureFactory] = (),
+        recognizers: Iterable[Any] = (),
+        on_match: RedactionCallback | None = None,
     ) -> None:
         from .settings import load_settings, unknown_settings  # noqa: PLC0415 - not before it is wanted
 
@@ -107,6 +112,8 @@ class Mnemoscope:
             budgets=checked_objects("budgets", budgets),
             rules=checked_objects("rules", rules),
             extra_features=checked_objects("extra_features", extra_features),
+            recognizers=recognizers,
+            on_match=on_match,
         )
         self._parts = parts
         parts.drain.close_at_exit()

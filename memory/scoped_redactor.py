@@ -60,7 +60,7 @@ class ScopedRedactor:
         if customer is not None and self._vault is not None:
             vault = self._vault.for_customer(customer, tenant)
             if self._texts is not None:
-                own = self._texts.redactor(self.redactor, scope, vault)
+                own = self._texts.redactor(self.redactor.texts, scope, vault)
                 begun = self.redactor.begin(tenant=tenant, known=known, vault=vault, extent=extent)
                 return replace(begun, _redactor=own)
         return self.redactor.begin(tenant=tenant, known=known, vault=vault, extent=extent)
@@ -70,7 +70,7 @@ class ScopedRedactor:
         begun = self.redactor.begin(tenant=scope.tenant, known=scope.identifiers)
         if self._texts is None:
             return begun
-        return replace(begun, _redactor=self._texts.redactor(self.redactor, scope, None))
+        return replace(begun, _redactor=self._texts.redactor(self.redactor.texts, scope, None))
 
     def name(self, given: str) -> str:
         """Return a name that a user gave a store, redacted for sinks if it is more than letters."""

@@ -33,6 +33,7 @@ class SettingValues(TypedDict, total=False):
     pii_operators: Mapping[str, str] | str
     pii_allow: str | PathLike[str] | None
     pii_deny: str | PathLike[str] | None
+    pii_recognizers: str | PathLike[str] | None
     pii_most_characters: int
     pii_too_large: Literal["refuse", "cut"]
     vault: str | PathLike[str] | None

@@ -106,6 +106,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         pii_deny: File of terms that are always replaced, in the same form; ``PERSON:`` and its
             like before a term say as what, else it is a ``SECRET``. Wins over what is allowed.
             None: there are none.
+        pii_recognizers: YAML file of Presidio's recognizers, asked about every text besides ours.
+            The entities that they find are replaced. None: there are none.
         pii_most_characters: Characters of text that one call may carry, each text and key counting
             8 more. In a value with a thousand texts only those count that have to be searched: not
             small words, counted keys, codes and times. All are redacted before the store is asked,
@@ -175,6 +177,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pii_operators: dict[str, str] = {}
     pii_allow: Path | None = None
     pii_deny: Path | None = None
+    pii_recognizers: Path | None = None
     pii_most_characters: Annotated[int, Meta(ge=4_096)] = 2_000_000
     pii_too_large: Literal["refuse", "cut"] = "refuse"
     vault: Path | None = None

@@ -77,7 +77,7 @@ def redact(
 
 
 def _redactor(model: str | None, operator: str | None) -> Redactor:
-    from ...memory.build import configured_keys
+    from ...memory.build import configured_keys, configured_registries
     from ...memory.privacy.detectors.term_lists import read_term_lists
     from ...memory.privacy.engine.redactor import build_redactor
     from ...memory.settings import load_settings
@@ -94,6 +94,7 @@ def _redactor(model: str | None, operator: str | None) -> Redactor:
         keys=keys or SubjectKeys(secrets.token_bytes(32)),
         operators=operators,
         lists=read_term_lists(settings.pii_allow, settings.pii_deny),
+        recognizers=configured_registries(settings),
     )
 
 

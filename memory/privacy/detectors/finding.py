@@ -27,6 +27,14 @@ QUASI: frozenset[str] = frozenset({"LOCATION", "ORGANIZATION", "DATE_TIME", "NRP
 BY_MODEL = "language model"
 """The `why` of what a language model has read as an entity."""
 
+CALLER_SUPPLIED = "supplied by the caller for the data subject"
+"""The `why` of what the caller supplied for the data subject."""
+
+DENIED = "in the list of what is always replaced"
+"""The `why` of what the user's list of denied terms holds."""
+
+_ALWAYS = frozenset({CALLER_SUPPLIED, DENIED})
+
 WEAK = 0.3
 """The score of what counts only beside other personal data in the text."""
 
@@ -75,6 +83,11 @@ class Finding(NamedTuple):
     entity: str
     score: float
     why: str
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether no operator and no allowed term keeps it."""
+        return self.why in _ALWAYS
 
 
 def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
@@ -130,4 +143,5 @@ def trim_finding(finding: Finding, text: str) -> Finding | None:
 def _union(a: Finding, b: Finding) -> Finding:
     best = min((a, b), key=lambda each: (-each.score, _RANK.get(each.entity, len(_RANK))))
     start, end = min(a.start, b.start), max(a.end, b.end)
-    return best if best[:2] == (start, end) else best._replace(start=start, end=end)
+    why = next((each.why for each in (a, b) if each.is_certain), best.why)
+    return best._replace(start=start, end=end, why=why)

@@ -13,13 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from .finding import Finding
+from .finding import CALLER_SUPPLIED, Finding
 from .lazy_pattern import compile_later
 from .prefilter import TextFeatures
 from .word_lists import ORDINARY, read_words
-
-CALLER_SUPPLIED = "supplied by the caller for the data subject"
-"""The `why` of findings that are replaced whatever their operator."""
 
 _IDENTIFY_NOBODY = ORDINARY.union(read_words("role_mailboxes"))
 _NAME_PART = compile_later(r"[^\W\d_]{3,}")

@@ -16,11 +16,8 @@ from typing import Any, NamedTuple
 
 from ...errors import ConfigurationError
 from .chunks import split_into_chunks
-from .finding import DIRECT, Finding
+from .finding import DENIED, DIRECT, Finding
 from .lazy_pattern import compile_later
-
-DENIED = "in the list of what is always replaced"
-"""The `why` of findings that are replaced whatever their operator, and whatever is allowed."""
 
 _DEFAULT_ENTITY = "SECRET"
 _ENTITY = compile_later(r"([A-Z_]{3,20}):\s*(?=\S)")

@@ -23,7 +23,7 @@ from ..detectors.finding import (
     trim_finding,
 )
 from ..detectors.identifiers import search as identifiers
-from ..detectors.known_identifiers import CALLER_SUPPLIED, KnownIdentifiers
+from ..detectors.known_identifiers import KnownIdentifiers
 from ..detectors.lazy_pattern import compile_later, compile_now
 from ..detectors.normalized_text import (
     NormalizedText,
@@ -33,7 +33,7 @@ from ..detectors.normalized_text import (
 )
 from ..detectors.pace import Pace
 from ..detectors.prefilter import TextFeatures, extract_features
-from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
+from ..detectors.term_lists import NO_LISTS, TermLists
 from ..detectors.word_lists import split_words
 from ..models.language_models import LanguageModels, ModelReading, ReadingBudget
 from ..names.find import find_repeated_names
@@ -90,8 +90,6 @@ _NUMBERS = split_words("0 7 12 90 123 420 999 1984 2024 12345 90210 010190 12345
 
 _UUID_FEATURES = TextFeatures(frozenset(), has_digit_run=True, has_digit=True, has_long_word=False)
 _NOBODY = KnownIdentifiers(())
-_ALWAYS = frozenset({CALLER_SUPPLIED, DENIED})
-"""The `why` of findings that no operator and no allowed term keeps."""
 
 
 class Engine:
@@ -338,7 +336,7 @@ class Engine:
         for each in found:
             last = bisect_right(starts, each.start) - 1
             is_held = last >= 0 and each.end <= terms[last].end
-            (kept if is_held and each.why not in _ALWAYS else replaced).append(each)
+            (kept if is_held and not each.is_certain else replaced).append(each)
         return replaced, kept
 
     def _search(
@@ -399,11 +397,11 @@ class Engine:
             features = extract_features(decoded)
             ours = self._ask_in_chunks(decoded, features, None, pace)
             for each in (*known.find(decoded, features), *self._lists.denied.find(decoded), *ours):
-                why = each.why if each.why in _ALWAYS else f"{each.why}, in base64"
+                why = each.why if each.is_certain else f"{each.why}, in base64"
                 yield each._replace(start=start, end=end, why=why)
 
     def _is_reported(self, found: Finding) -> bool:
-        return found.why in _ALWAYS or self._is_replaced(found.entity)
+        return found.is_certain or self._is_replaced(found.entity)
 
 
 def _split_at_words(text: str) -> Iterator[tuple[int, str]]:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..detectors.finding import BY_MODEL, Finding
-from ..detectors.known_identifiers import CALLER_SUPPLIED
+from ..detectors.finding import BY_MODEL, CALLER_SUPPLIED, Finding
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.lexicon import fold
 from ..detectors.name_words import FUNCTION_WORDS, INTERJECTIONS, SUFFIXES, TITLES

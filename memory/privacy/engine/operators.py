@@ -4,6 +4,7 @@ Operators: the replacements of personal data.
 * ``tag``: ``<EMAIL_ADDRESS>``.
 * ``pseudonym``: ``<PERSON_4kq7…>``, keyed and stable in a tenant, so that memories stay linkable.
 * ``mask``: ``********``, whatever the length.
+* ``drop``: nothing in its place.
 * ``keep``: no replacement.
 
 No placeholder holds a ``.``, which LangGraph's namespaces forbid, and none is ever detected again.
@@ -67,6 +68,7 @@ class Operator(StrEnum):
     TAG = "tag"
     PSEUDONYM = "pseudonym"
     MASK = "mask"
+    DROP = "drop"
     KEEP = "keep"
 
 
@@ -100,7 +102,11 @@ class Operators:
 
     def is_replaced(self, entity: str) -> bool:
         """Return whether *entity* is replaced."""
-        return self._by_entity.get(entity, Operator.KEEP) is not Operator.KEEP
+        return self.of(entity) is not Operator.KEEP
+
+    def of(self, entity: str) -> Operator:
+        """Return the operator of *entity*."""
+        return self._by_entity.get(entity, Operator.KEEP)
 
     def find_placeholders(self, text: str) -> list[tuple[int, int]]:
         """Return the spans of earlier replacements in *text*."""
@@ -121,9 +127,10 @@ class Operators:
         *,
         tenant: str | None,
         people: MentionedPeople | None = None,
+        operator: Operator | None = None,
     ) -> str:
-        """Return the replacement of *found* by the operator of *entity*."""
-        match self._by_entity.get(entity, Operator.TAG):
+        """Return the replacement of *found* by *operator*. None: by that of *entity*."""
+        match operator or self._by_entity.get(entity, Operator.TAG):
             case Operator.PSEUDONYM if entity == _PERSON:
                 from .mentioned_people import PersonPseudonyms  # noqa: PLC0415 - reads word lists
 
@@ -132,6 +139,8 @@ class Operators:
                 return self.pseudonymize(found, entity, tenant=tenant)
             case Operator.MASK:
                 return MASK
+            case Operator.DROP:
+                return ""
             case _:
                 return f"<{entity}>"
 
@@ -142,10 +151,12 @@ class Operators:
         *,
         tenant: str | None,
         people: MentionedPeople | None = None,
+        operator: Operator | None = None,
     ) -> str:
-        """Return the replacement of a value that is nothing but *found*: always a pseudonym."""
-        if self._by_entity.get(entity) is Operator.PSEUDONYM:
-            return self.replace(found, entity, tenant=tenant, people=people)
+        """Return the replacement of a value that is nothing but *found*: a pseudonym, or none."""
+        operator = operator or self._by_entity.get(entity)
+        if operator is Operator.PSEUDONYM or operator is Operator.DROP:
+            return self.replace(found, entity, tenant=tenant, people=people, operator=operator)
         return self.pseudonymize(found, entity, tenant=tenant)
 
     def pseudonymize(
@@ -154,7 +165,8 @@ class Operators:
         entity: str,
         *,
         tenant: str | None,
-        people: MentionedPeople | None = None,  # noqa: ARG002 - as `replace` takes it
+        people: MentionedPeople | None = None,  # noqa: ARG002 - as `replace` takes it, as the next
+        operator: Operator | None = None,  # noqa: ARG002
     ) -> str:
         """Return the pseudonym of *found* in *tenant*: the same for ``ADA`` and ``Ada``."""
         digest = self._digest(_canonical(found, entity), entity, tenant)[:PSEUDONYM_BYTES]

@@ -24,8 +24,8 @@ from ..models.model_setting import ANY_LANGUAGE, parse_models
 from ..models.name_model import ModelState, NameModel
 from .cache import RedactedText, RedactionCache
 from .loading import Loading
-from .operators import OVERSIZE, Operators, cut_text
-from .redaction import UNLIMITED, Extent, PseudonymStore, Redaction, TextRole
+from .operators import OVERSIZE, Operator, Operators, cut_text
+from .redaction import UNLIMITED, Extent, PseudonymStore, Redaction, TextRedactor, TextRole
 from .value_redaction import Rebuild
 
 if TYPE_CHECKING:
@@ -110,8 +110,10 @@ class Redactor:
         knows_ordinary: Whether an ordinary word is never personal data: the user denies no term.
         limits: Limits of the work for one text.
         rebuild: Functions by type, for values of types that are not known here.
+        ask: Returns what redacts the texts of calls by this redactor. None: this one does.
 
     Attributes:
+        texts: What redacts the texts of calls.
         is_prepared: All is loaded that a call may need: see `prepare`.
     """
 
@@ -125,7 +127,9 @@ class Redactor:
         knows_ordinary: bool = True,
         limits: Limits | None = None,
         rebuild: Mapping[type, Rebuild] | None = None,
+        ask: Callable[[Redactor], TextRedactor] | None = None,
     ) -> None:
+        self.texts: TextRedactor = self if ask is None else ask(self)
         self._knows_ordinary = knows_ordinary
         self._make_engine = make_engine
         self._make_analyzer = make_analyzer
@@ -173,7 +177,7 @@ class Redactor:
             extent: How much text there may be.
         """
         found = self._nobody if not known else self._known(tuple(known))
-        return Redaction(self, tenant, found, self._rebuild, vault, *extent)
+        return Redaction(self.texts, tenant, found, self._rebuild, vault, *extent)
 
     def health(self) -> RedactorHealth:
         """Return the state of the language models."""
@@ -295,6 +299,38 @@ class Redactor:
             self._mark_clean(result, known, tenant, role)
         return result
 
+    def redact_each(
+        self,
+        text: str,
+        choose: Callable[[Finding, str], Operator],
+        *,
+        known: KnownIdentifiers,
+        tenant: str | None,
+        role: TextRole,
+        vault: PseudonymStore | None = None,
+        pace: Pace | None = None,
+    ) -> RedactedText:
+        """
+        Return *text* redacted as `redact` does, each find by the operator that is chosen for it.
+
+        Args:
+            text: Any text.
+            choose: Returns the operator for a find, which it is given with its text.
+            known: Identifiers of the data subject.
+            tenant: Tenant of the pseudonyms.
+            role: Role of the text.
+            vault: Stores the originals of pseudonyms.
+            pace: Lets other threads in.
+
+        Raises:
+            RedactionError: The text could not be redacted.
+        """
+        return self._search_and_replace(text, known, tenant, role, vault, pace, choose)
+
+    def operator_of(self, entity: str) -> Operator:
+        """Return the operator that the settings give to *entity*."""
+        return self._operators.of(entity)
+
     def _is_clean(self, text: str, known: KnownIdentifiers) -> bool:
         """
         Return whether a short *text* was clean for another customer, and does not mention *known*.
@@ -359,9 +395,15 @@ class Redactor:
         role: TextRole,
         vault: PseudonymStore | None,
         pace: Pace | None,
+        choose: Callable[[Finding, str], Operator] | None = None,
     ) -> RedactedText:
         body, rest = self._within_limit(text)
         findings = self._engine.find(body, known, pace)
+        operators: list[Operator] | None = None
+        if choose is not None:
+            chosen = [(each, choose(each, body[each.start : each.end])) for each in findings]
+            findings = [each for each, operator in chosen if operator is not Operator.KEEP]
+            operators = [operator for _, operator in chosen if operator is not Operator.KEEP]
         if not findings and not rest:
             return RedactedText(text, ())
         counts = Counter(each.entity for each in findings)
@@ -373,9 +415,12 @@ class Redactor:
         parts: list[str] = []
         pseudonyms: list[str] = []
         done = 0
-        for each in findings:
+        for number, each in enumerate(findings):
             found = body[each.start : each.end]
-            replacement = replace(found, each.entity, tenant=tenant, people=people)
+            operator = None if operators is None else operators[number]
+            replacement = replace(
+                found, each.entity, tenant=tenant, people=people, operator=operator
+            )
             parts += (body[done : each.start], replacement)
             done = each.end
             if PSEUDONYM.fullmatch(replacement):
@@ -459,6 +504,7 @@ def build_redactor(
     lists: TermLists = NO_LISTS,
     limits: Limits | None = None,
     rebuild: Mapping[type, Rebuild] | None = None,
+    ask: Callable[[Redactor], TextRedactor] | None = None,
 ) -> Redactor:
     """
     Build the redactor of a process. Cheap, unless there are recognizers: these import Presidio.
@@ -472,6 +518,7 @@ def build_redactor(
         lists: What is never touched, and what is always replaced.
         limits: Limits of the work for one text.
         rebuild: Functions by type, for values of types that are not known here.
+        ask: Returns what redacts the texts of calls by the redactor. None: it does so itself.
 
     Raises:
         ConfigurationError: A recognizer is none.
@@ -494,6 +541,7 @@ def build_redactor(
         knows_ordinary=not lists.denied,
         limits=limits,
         rebuild=rebuild,
+        ask=ask,
     )
 
 

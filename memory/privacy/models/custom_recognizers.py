@@ -117,11 +117,14 @@ def to_analyzers(given: Iterable[Any]) -> list[AnalyzerEngine]:
 
 
 def _read_registry(path: Path) -> RecognizerRegistry:
+    # Presidio would read its own registry in place of a file that is missing.
+    if not path.is_file():
+        raise ConfigurationError("the registry of recognizers is no file that can be read")
     try:
         return RecognizerRegistryProvider(conf_file=path).create_recognizer_registry()
     except Exception as exc:  # noqa: BLE001 - of a parser, a validator, the file system
         raise ConfigurationError(
-            f"{path} is no registry of recognizers: {type(exc).__qualname__}"
+            f"a file is no registry of recognizers: {type(exc).__qualname__}"
         ) from None
 
 

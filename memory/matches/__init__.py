@@ -1,0 +1,1 @@
+"""Matches: the user's say in each find of personal data, and where in a call the finds were."""

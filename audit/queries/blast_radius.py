@@ -180,6 +180,7 @@ def blast_radius(
     with log.reading() as snapshot:
         snapshot.check_keys()
         snapshot.check_bindings()
+        snapshot.check_details()
         # One moment of the log: between two, a run could have written what no memory led to.
         search = _Search(snapshot, most)
         # An id has its name in one line here, however its store writes it.

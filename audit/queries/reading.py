@@ -107,6 +107,7 @@ def found_of(
     Raises:
         TamperedError: Who is who is not as it was written, or one of the events is not.
     """
+    snapshot.check_details()
     uids = snapshot.family(subjects)
     streams = [snapshot.found(BY_SUBJECT, (uid,)) for uid in uids]
     unnamed = seqs_by_id_alone(snapshot, uids, _nobodies(snapshot, tenants), written=written)

@@ -16,13 +16,25 @@ _WITHOUT = """
 """
 
 
+def are_all_declared(connection: ReadConnection, seals: Seals, start: int, stop: int) -> bool:
+    """Return whether events ``[start, stop)`` miss no details but those the log says it removed."""
+    gone = declared = 0
+    for seq, header in _without(connection, start, stop):
+        declared = added(declared, int(header.get("data", {}).get("gone", "0"), 16))
+        if header.get("detail_commit") is not None:
+            gone = added(gone, seals.gone(seq))
+    return gone == declared
+
+
 def gone_between(connection: ReadConnection, seals: Seals, start: int, stop: int) -> int:
     """Return the sum of the events ``[start, stop)`` that had a detail, and have none any more."""
-    return added(*map(seals.gone, _missing(connection, start, stop)))
+    without = _without(connection, start, stop)
+    return added(*(seals.gone(seq) for seq, each in without if each.get("detail_commit")))
 
 
-def _missing(connection: ReadConnection, start: int, stop: int) -> Iterator[int]:
+def _without(
+    connection: ReadConnection, start: int, stop: int
+) -> Iterator[tuple[int, dict[str, Any]]]:
     rows: Iterator[Any] = connection.stream(_WITHOUT, (start, stop))
     for seq, header in rows:
-        if orjson.loads(blob(header)).get("detail_commit") is not None:
-            yield seq
+        yield seq, orjson.loads(blob(header))

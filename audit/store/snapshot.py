@@ -29,6 +29,7 @@ from ..record.seals import Seals
 from ..record.subjects import NOBODY, Ciphers, aliases_of, family, no_subject, uids_by_alias
 from .heads import signed_us_of, stored_heads
 from .kept_rows import BROKEN, BROKEN_AT, table_sum
+from .missing_details import are_all_declared
 
 SELECT = (
     "SELECT e.seq, e.header, e.leaf, d.subject_uid, d.salt, d.sealed "
@@ -75,6 +76,7 @@ class Moment:
         self._ciphers = Ciphers(connection, secrets)
         self._references: References | None = None
         self._are_bindings_checked = False
+        self._are_details_checked = False
 
     def _number(self, column: str) -> int:
         """Return a number of the head; 0 for what is none, as the check of its seal finds."""
@@ -216,6 +218,27 @@ class Moment:
         if not self._are_bindings_checked:
             self._refuse(self._wrong_bindings)
             self._are_bindings_checked = True
+
+    def check_details(self) -> None:
+        """
+        Check, once, that no detail is gone but by the log's own hand: before a person's history.
+
+        Only a detail says whose its event is, so that a history lacks without a trace what somebody
+        deleted. It reads every event without a detail.
+
+        Raises:
+            TamperedError: One is gone that no erasure and no retention removed.
+            KeyMissingError: The log was written with other secrets.
+        """
+        if not self._are_details_checked:
+            self._refuse(self._wrong_details)
+            self._are_details_checked = True
+
+    def _wrong_details(self) -> Iterator[str]:
+        if self.is_sealed and not are_all_declared(
+            self.connection, self.seals, self.first_seq, self.size
+        ):
+            yield "other details are gone than those that the log says it removed"
 
     def _wrong_bindings(self) -> Iterator[str]:
         yield from self.connection.wrong_definitions()

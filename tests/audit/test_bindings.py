@@ -201,6 +201,24 @@ def test_identities_that_were_swapped_are_named(log, event_factory):
     assert "bob" not in str(caught.value)
 
 
+@pytest.mark.parametrize("ask", [history, exported, remembered, reached])
+def test_a_detail_that_was_deleted_is_not_left_out_of_an_answer(
+    ask, tmp_path, subject_keys, event_factory
+):
+    """Only it says whose its event is: the answer would lack that without a trace."""
+    build(tmp_path / "audit.db", subject_keys, event_factory)
+    with closing(AuditLog(tmp_path / "audit.db", subject_keys)) as log:
+        log.subjects.erase(log.subjects.resolve("bob", "acme"), "acme")
+        assert ask(log, "ada")  # what an erasure removed is no such thing
+        (seq, *_rest), *_ = history(log, "ada")
+        with closing(database_attacks.SqliteTarget(log.path)) as target, target.unguarded():
+            for table in ("audit_detail", "audit_memory"):
+                target.run(f"DELETE FROM {table} WHERE seq = ?", seq)  # noqa: S608
+
+        with pytest.raises(TamperedError, match="other details are gone"):
+            ask(log, "ada")
+
+
 def test_a_customer_who_changes_while_they_are_erased_is_not(log, event_factory, monkeypatch):
     """What was checked is what is erased: anything that came between ends it."""
     log.append([event_factory(), event_factory(customer="bob")])

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 
 _DEPTH = 100
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""What ends a line, moves a terminal's cursor, or turns the direction of what follows."""
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What ends a line, moves a terminal's cursor, turns what follows around, or is no UTF-8."""
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, like all times here
 _LARGEST = 2**63 - 1
@@ -38,13 +38,21 @@ def clean_text(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return *text* without control characters, by which a name would forge a line or a screen."""
-    return text if text.isprintable() else _CONTROLS.sub("?", text)
+    """
+    Return *text* with its control characters escaped: a name may not forge a line or a screen.
+
+    Two names stay two: ``a<tab>1`` and ``a<newline>1`` are two memories in an answer, too.
+    """
+    return text if text.isprintable() else _CONTROLS.sub(_escaped, text)
+
+
+def _escaped(control: re.Match[str]) -> str:
+    return ascii(control[0])[1:-1]
 
 
 def recorded_name(text: str) -> str:
     """Return a name or id as events have it: what a store has may hold more than a line."""
-    return one_line(clean_text(text))
+    return clean_text(one_line(text))
 
 
 def code_class(kind: type) -> type:

@@ -12,8 +12,9 @@ from mnemoscope.audit.bundle.provenance import ProvenanceIndex
 from mnemoscope.audit.bundle.statements import csv_lines
 from mnemoscope.audit.bundle.temporary_database import temporary_database
 from mnemoscope.audit.queries.blast_radius import blast_radius
-from mnemoscope.telemetry.event.event import OperationClass
-from mnemoscope.telemetry.text import recorded_name
+from mnemoscope.audit.queries.memory_model import remembered_at
+from mnemoscope.telemetry.event.event import OperationClass, Redacted
+from mnemoscope.telemetry.text import json_text, recorded_name
 
 ODD = ["a\tb", "a\rb", "a\nb", "a\u2028b", "a\u202eb", "a\x00b", "a\ud800b", "\x1b[2Jb"]
 WRITTEN = {
@@ -57,6 +58,16 @@ def test_a_store_and_the_trail_call_a_memory_the_same(name, in_place):
     assert source is not None
     assert [each["collection"] for each in remaining.remembered("langgraph.store")] == ["elsewhere"]
     database.close()
+
+
+def test_two_names_stay_two(log, event_factory):
+    """Memories whose keys differ in such a character alone are not taken for one."""
+    for name in ODD:
+        given = {"memory_ids": (recorded_name(name),), "content": Redacted(ascii(name))}
+        log.append([event_factory(customer="ada", op_class=OperationClass.REMEMBER, **given)])
+
+    found = remembered_at(log, "ada", None, 1_900_000_000_000_000).remembered
+    assert sorted(each.content for each in found) == sorted(json_text(ascii(each)) for each in ODD)
 
 
 @pytest.mark.parametrize("name", ODD, ids=ascii)

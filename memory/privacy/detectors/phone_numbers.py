@@ -171,7 +171,7 @@ def _verdict(
         return 0.85, "a run of digits beside a word for telephone"
     if number.startswith("+") or _UNIT_AFTER.match(text, match.end()):
         return None
-    if not (shape := _shape_of(text, number)):
+    if not (shape := _shape_of(text, number, before)):
         return None
     # Last, as the slowest check: most runs of digits are rejected before.
     return None if _NOT_BEFORE.search(before) or _LABEL_BEFORE.search(before) else shape
@@ -203,14 +203,15 @@ def _is_announced(text: str, match: re.Match[str], digits: str, before: str) -> 
     return len(digits) >= least and bool(_AFTER.match(text, match.end()))
 
 
-def _shape_of(text: str, number: str) -> tuple[float, str] | None:
+def _shape_of(text: str, number: str, before: str) -> tuple[float, str] | None:
     written = _SEPARATOR.sub(" ", number.replace(")", ") ").replace("(", " (")).strip()
     written = written.replace(" )", ")").replace("( ", "(")
     bare = " ".join(written.replace("(", " ").replace(")", " ").split())
     certain = _shapes("!")
     if certain.fullmatch(written) or certain.fullmatch(bare):
         return 0.75, "a country's grouping"
-    if text.isascii():
+    # Digits before it: these are the end of a longer number, such as an account's.
+    if text.isascii() or before.rstrip(" -.")[-1:].isdigit():
         return None
     doubtful = _shapes("?")
     if doubtful.fullmatch(written) or doubtful.fullmatch(bare):

@@ -1,4 +1,4 @@
-"""Names that people log in with: beside the words for them in any language, as handles, in URLs."""
+"""Names that people log in with: beside the words for them in any language, and in URLs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,6 @@ _PLAIN_VALUE = compile_later(
     r"(?=[\"'.]?[ ]?(?:[\n,;|)}]|\Z))"
 )
 """A name without a digit counts behind a colon or an equals sign only."""
-
-_HANDLE = compile_later(
-    r"(?:(?<=[^\W\d_,;:.!?][ (])|(?<=[,;:.!?][ ])|^(?=@[\w.]+[:,]?[ ][^\W\d_]))"
-    r"@(?P<name>[A-Za-z](?=[A-Za-z.]{0,30}[0-9_])[A-Za-z0-9_.]{2,30}[A-Za-z0-9_])"
-    r"(?=[.,!?:;)]{0,3}(?:\s|\Z))",
-    re.MULTILINE,
-)
-"""``ask @ada_92``: a mention inside a sentence, or before one."""
 
 _PROFILE = compile_later(
     r"(?:(?:instagram|facebook|twitter|threads|tiktok|twitch|snapchat|vk|ok|strava|patreon|venmo)"
@@ -67,9 +59,7 @@ def may_hold_user_name(text: str, features: TextFeatures) -> bool:
     has_mark = features.has_digit or "_" in text
     if not (has_mark or ":" in text or "=" in text or "/" in text or "\uff1a" in text):
         return False
-    if not text.isascii() or not features.words.isdisjoint(FIRST_WORDS):
-        return True
-    return ("@" in text and has_mark) or not features.words.isdisjoint(_SITES)
+    return not text.isascii() or not features.words.isdisjoint(CLUES)
 
 
 _SITES = split_words("""
@@ -77,18 +67,15 @@ _SITES = split_words("""
     reddit youtube medium steamcommunity bsky github gitlab
 """) | {"x", "t"}
 CLUES = FIRST_WORDS | _SITES
-"""Words without one of which a text of ASCII letters, and without ``@``, names no user."""
+"""Words without one of which a text of ASCII letters names no user."""
 
 
 def find_user_names(text: str, features: TextFeatures) -> Iterator[Finding]:
-    """Find what follows a word for user names, mentions with a digit, and profiles' addresses."""
+    """Find what follows a word for user names, and names in profiles' addresses."""
     if (features.has_digit or "_" in text) and _MARK.search(text):
         yield from _marked(text)
     if ":" in text or "=" in text:
         yield from _plain(text)
-    if "@" in text:
-        for match in _HANDLE.finditer(text):
-            yield Finding(*match.span("name"), "USERNAME", 0.6, "a mention")
     if "/" in text and "." in text:
         for match in _PROFILE.finditer(text):
             if match["name"].lower() not in _NO_PROFILES:

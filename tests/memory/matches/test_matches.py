@@ -45,10 +45,13 @@ class Fixture:
         self.answers: dict[str, Any] = {}
         self.sink = CapturingSink()
         self.inner = options.pop("inner", None) or InMemoryStore()
-        settings = load_settings(audit_pseudonym_key="ab" * 32, pii_model="none")
+        settings = load_settings(
+            audit_pseudonym_key="ab" * 32, pii_model="none", deadline_remember_s=0.0
+        )
         self.scope = Mnemoscope(
             settings, only_sinks=[self.sink], on_match=options.pop("on_match", self.ask), **options
         )
+        self.scope.prepare()  # a recognizer of the user's has a second, Presidio's import takes two
         self.store = self.scope.store(self.inner)
 
     def ask(self, match: RedactionMatch) -> Any:
@@ -265,6 +268,7 @@ def test_recognizers_are_read_from_the_file_of_the_setting(tmp_path):
         only_sinks=[CapturingSink()],
     )
     inner = InMemoryStore()
+    scope.prepare()
     with context(customer="c-1"):
         scope.store(inner).put(("notes",), "k", {"note": "badge ACME-4711"})
     scope.close()

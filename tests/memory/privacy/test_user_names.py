@@ -20,8 +20,6 @@ _ANNOUNCED = [
     "mi cuenta {} no funciona",
     "учётная запись {} заблокирована",
     "帐号{}已锁定",
-    "please ask @{} about it",
-    "@{} can you look at this?",
     "see https://instagram.com/{} for more",
     '{{"user": "{}", "active": true}}',
 ]
@@ -44,6 +42,8 @@ def test_user_name_is_found_beside_the_word_for_it(redaction, template):
         "account type_a is closed",
         "username: string",
         "npm install @types/node_12",
+        "@total_ordering\nclass Version: ...",
+        "ask @dataclass_2 about it",
         "@pytest.mark.slow_1\ndef test(): pass",
         "https://github.com/features/actions",
         "usuario: hola",

@@ -54,6 +54,8 @@ class Feature:
         observers: Are given the beginnings and ends of graphs, nodes, models and tools.
         checks: Answer `Mnemoscope.health`, by a name that begins with the feature's.
         samples: Returns what each scrape of Prometheus shows besides. None: nothing.
+        waiting: Return what waits in a place of the feature's, by its name, a line each: an erasure
+            says what may be somebody's and was not looked into.
     """
 
     rules: Sequence[Rule] = ()
@@ -63,6 +65,9 @@ class Feature:
         default_factory=dict[str, "Callable[[], Check]"]
     )
     samples: Callable[[], Iterable[Sample]] | None = None
+    waiting: Mapping[str, Callable[[], Iterable[str]]] = field(
+        default_factory=dict[str, "Callable[[], Iterable[str]]"]
+    )
 
 
 def not_configured(name: str, detail: str) -> Feature:

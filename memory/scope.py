@@ -453,6 +453,7 @@ class Mnemoscope:
             subject_data=parts.subject_data,
             flush=parts.flush,
             vault=self._vault,
+            waiting={name: each for of in parts.features for name, each in of.waiting.items()},
             spool=None if parts.audit is None else parts.audit.spool_path,
             customer=customer,
             tenant=tenant,
@@ -472,10 +473,7 @@ class Mnemoscope:
         if parts is None:
             raise ConfigurationError("the scope is disabled: it has no stores to ask")
         return ScopedMemoryStores(
-            self._settings,
-            guards=parts.guards,
-            subject_data=parts.subject_data,
-            flush=parts.flush,
+            guards=parts.guards, subject_data=parts.subject_data, flush=parts.flush
         )
 
     @property

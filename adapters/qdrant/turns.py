@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import lru_cache, wraps
-from types import TracebackType
 from typing import Any, TypeAlias, cast
 
 from qdrant_client import QdrantClient
@@ -76,12 +75,7 @@ class CallLock:
         _inside.set((*inside, turn))
         return True
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exc: object) -> None:
         *outside, turn = _inside.get()
         _inside.set(tuple(outside))
         if turn in outside:

@@ -109,6 +109,10 @@ class WaitingWrites(Protocol):
 class CallKeeper(Protocol):
     """A step that keeps calls, and makes them again later."""
 
+    async def settle(self, until: float, /) -> bool:
+        """Make again what waits, until then, monotonic seconds. Return whether nothing does."""
+        ...
+
     def lead(self, steps: Sequence[Step], /) -> None:
         """Take the *steps* behind it, which a call that it makes again goes through as well."""
         ...

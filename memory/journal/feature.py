@@ -8,7 +8,7 @@ from ...telemetry.prometheus.live import Sample, latest
 from ..features import Feature
 from ..health.model import Check, State, failed
 from .inspection import problem
-from .journal import Journal, JournalStats
+from .journal import Journal, JournalStats, look
 from .maker import JournalSteps
 
 _FULL = 0.9
@@ -46,7 +46,19 @@ def journal_feature(journal: Journal, wall_ns: Callable[[], int]) -> Feature:
         steps=(steps,),
         checks={"journal": check},
         samples=lambda: _samples(journal.stats(), steps.stores(), wall_ns()),
+        # From outside: what cannot be read is raised, and not taken for nothing.
+        waiting={"journal": lambda: _waiting(look(journal.path, journal.max_bytes))},
     )
+
+
+def _waiting(stats: JournalStats) -> Iterator[str]:
+    for store, writes in sorted(stats.waiting.items()):
+        yield f"{writes:,} writes for {store} wait in the journal: they may be anybody's"
+    for store, writes in sorted(stats.parked.items()):
+        yield (
+            f"{writes:,} writes for {store} were set aside in the journal, and may be anybody's: "
+            "look with mnemoscope journal list"
+        )
 
 
 def journal_check(stats: JournalStats, now_ns: int) -> Check:

@@ -281,7 +281,7 @@ class Journal:
         self._sealer = Sealer(key)
         self._latest: LatestWrites | None = None
         self._faults = faults
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._clock = clock
         self._monotonic_ns = monotonic_ns
         self._wall_ns = wall_ns
@@ -493,7 +493,7 @@ class Journal:
     def _append(self, queue: Queue, row: _Row, blame: Blame | None) -> int:
         with self._file.writing() as connection:
             # What is set aside at once may take half: whoever sends it may send more.
-            max_bytes = self._max_bytes // (1 if row.parked is None else 2)
+            max_bytes = self.max_bytes // (1 if row.parked is None else 2)
             if _used_bytes(connection) + len(row.sealed) > max_bytes:
                 raise JournalFullError
             queue_id = _queue_id(connection, queue)
@@ -755,9 +755,9 @@ class Journal:
         """Return what can be said of the journal now."""
         try:
             with self._file.reading() as connection:
-                return _stats(connection, self.path, self._max_bytes)
+                return _stats(connection, self.path, self.max_bytes)
         except OSError:
-            return JournalStats(path=None, size_bytes=0, max_bytes=self._max_bytes)
+            return JournalStats(path=None, size_bytes=0, max_bytes=self.max_bytes)
 
     def close(self) -> None:
         """Let go. What waits stays in the file; the next call opens it again."""

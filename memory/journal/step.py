@@ -111,6 +111,10 @@ class JournalWrites:
         with suppress(RuntimeError):
             self.replay.remember_loop(asyncio.get_running_loop())
 
+    async def settle(self, until: float) -> bool:
+        """See `CallKeeper.settle`."""
+        return await self.replay.settle(until)
+
     def faces(self, method: Method) -> Faces:
         """Return what is done for writes and deletions; any call has the journal watched."""
         if method.op_class is OperationClass.REMEMBER:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from glob import escape
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ...telemetry.files.framing import HEADER_BYTES
 from ...telemetry.queue.event_file import PAGE_BYTES, QUARANTINE, SUFFIX
 from ...telemetry.queue.source import state_of
 from ..errors import MnemoscopeError
-from ..journal.journal import look
-from ..journal.step import JournalWrites
+from ..guard.step import CallKeeper
 from .records import DataSubject, NotErasedError, SealedFiles, StoreData
 from .registry import SubjectDataRegistry
 from .runner import SubjectDataRunner
@@ -28,19 +26,14 @@ SETTLE_S = 10.0
 
 
 def settle(
-    settings: Settings,
-    guards: GuardFactory,
-    runner: SubjectDataRunner,
-    flush: Callable[[float], bool],
+    guards: GuardFactory, runner: SubjectDataRunner, flush: Callable[[float], bool]
 ) -> Sequence[str]:
-    """Make the writes that wait in the journal, deliver every event; see `CustomerData.settle`."""
-    if settings.journal is not None:
-        until = guards.clock() + SETTLE_S
-        # A list: guards are held weakly, and one may go while they are walked.
-        steps = (step for guard in list(guards.guards) for step in guard.steps)
-        for step in steps:
-            if isinstance(step, JournalWrites):
-                runner.run(step.replay.settle(until))
+    """Make the writes that wait, and deliver every event; see `CustomerData.settle`."""
+    until = guards.clock() + SETTLE_S
+    # A list: guards are held weakly, and one may go while they are walked.
+    for step in (step for guard in list(guards.guards) for step in guard.steps):
+        if isinstance(step, CallKeeper):
+            runner.run(step.settle(until))
     # After the writes, each of which is an event.
     if flush(SETTLE_S):
         return ()
@@ -54,6 +47,7 @@ class ScopedCustomerData:
     Args:
         flush: Delivers what is queued, within so many seconds; False: not all of it.
         vault: The scope's, if it has one.
+        waiting: Return what waits in other places, by their names: see `Feature.waiting`.
         spool: Where events wait for its audit database. None: it has none.
         tenant: The tenant they are a customer of.
 
@@ -69,6 +63,7 @@ class ScopedCustomerData:
         subject_data: SubjectDataRegistry,
         flush: Callable[[float], bool],
         vault: GuardedVault | None,
+        waiting: Mapping[str, Callable[[], Iterable[str]]],
         spool: Path | None,
         customer: str,
         tenant: str | None,
@@ -79,6 +74,7 @@ class ScopedCustomerData:
         self._providers = subject_data
         self._flush = flush
         self._vault = vault
+        self._waiting = waiting
         self._subject = DataSubject(customer=customer, tenant=tenant)
         self._runner = SubjectDataRunner()
 
@@ -87,14 +83,9 @@ class ScopedCustomerData:
         self._runner.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exc: object) -> None:
         """Close the event loop of this handle."""
-        self._runner.__exit__(kind, exc, trace)
+        self._runner.__exit__()
 
     def settle(self) -> Sequence[str]:
         """
@@ -105,24 +96,12 @@ class ScopedCustomerData:
         Returns:
             What did not arrive, a line each.
         """
-        return settle(self._settings, self._guards, self._runner, self._flush)
+        return settle(self._guards, self._runner, self._flush)
 
     def sealed(self) -> Mapping[str, SealedFiles]:
         """Return what journal and audit spool still hold; see `CustomerData`."""
-        journal = self._settings.journal
-        found = {} if journal is None else {"journal": SealedFiles((*self._unmade(journal),))}
+        found = {name: SealedFiles((*lines(),)) for name, lines in self._waiting.items()}
         return found | {"audit spool": SealedFiles((*self._spooled(),), (*self._others(),))}
-
-    def _unmade(self, journal: Path) -> Iterator[str]:
-        # From outside: another process of the application may have it open.
-        stats = look(journal, self._settings.journal_max_bytes)
-        for store, writes in sorted(stats.waiting.items()):
-            yield f"{writes:,} writes for {store} wait in the journal: they may be anybody's"
-        for store, writes in sorted(stats.parked.items()):
-            yield (
-                f"{writes:,} writes for {store} were set aside in the journal, and may be "
-                "anybody's: look with mnemoscope journal list"
-            )
 
     def _spooled(self) -> Iterator[str]:
         """Yield what of the spool is not in the trail: a file of it goes when it is replayed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..context import context
@@ -14,7 +13,6 @@ from .runner import SubjectDataRunner
 
 if TYPE_CHECKING:
     from ..guard_factory import GuardFactory
-    from ..settings import Settings
 
 _NO_CLIENT = "no client of this scope takes out single memories of it"
 
@@ -33,13 +31,11 @@ class ScopedMemoryStores:
 
     def __init__(
         self,
-        settings: Settings,
         *,
         guards: GuardFactory,
         subject_data: SubjectDataRegistry,
         flush: Callable[[float], bool],
     ) -> None:
-        self._settings = settings
         self._guards = guards
         self._providers = subject_data
         self._flush = flush
@@ -50,18 +46,13 @@ class ScopedMemoryStores:
         self._runner.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exc: object) -> None:
         """Close the event loop of this handle."""
-        self._runner.__exit__(kind, exc, trace)
+        self._runner.__exit__()
 
     def settle(self) -> Sequence[str]:
         """See `MemoryStores.settle`."""
-        return settle(self._settings, self._guards, self._runner, self._flush)
+        return settle(self._guards, self._runner, self._flush)
 
     def take_out(self, memory: LoggedMemory) -> tuple[RemovalOutcome, str]:
         """See `MemoryStores.take_out`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from .records import DataSubject, Erased, SubjectDataProvider, SubjectRecord
@@ -30,14 +29,9 @@ class SubjectDataRunner:
         self._runner.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exc: object) -> None:
         """Close the loop."""
-        self._runner.__exit__(kind, exc, trace)
+        self._runner.close()
 
     def run(self, awaitable: Awaitable[T]) -> T:
         """Return the result of *awaitable*."""

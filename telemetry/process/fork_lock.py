@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from types import TracebackType
 
 from .fork import reset_after_fork
 
@@ -40,12 +39,7 @@ class ForkLock:
     def __enter__(self) -> None:
         self._lock.acquire()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_exc: object) -> None:
         self._lock.release()
 
     def before_fork(self) -> None:

@@ -254,7 +254,7 @@ def break_sinks(_application, patch):
 
 
 def break_journal(_application, patch):
-    patch.setattr("mnemoscope.memory.subject_data.customer_data.look", refused)
+    patch.setattr("mnemoscope.memory.journal.feature.look", refused)
 
 
 def break_spool(application, patch):

@@ -200,6 +200,7 @@ def compose(
         rulebook = _rulebook(
             rules, keys=keys, verdicts=verdicts, faults=faults, clock=clock, trail=trail
         )
+    ruled = _rules_feature(rulebook)
     accounting = ModelAccounting(
         budgets=budgets,
         prices=prices or Prices.load(None),
@@ -214,10 +215,9 @@ def compose(
         verdicts=verdicts,
         rulebook=rulebook,
         decisions=None if rulebook is None else rulebook.held.decisions,
-        observers=(*(() if rulebook is None else (_rule_observer(rulebook),)), *observers),
+        observers=(*ruled.observers, *observers),
         tells_content=policy.tells_answers,
     )
-    own_steps = (*(() if rulebook is None else (_rule_steps(rulebook, faults),)), *steps)
     keeping = _journal_feature(journal, wall_ns)
     guards = GuardFactory(
         redactor=scoped,
@@ -230,7 +230,11 @@ def compose(
         replayer=Replayer(faults),
         redactions=Bulkhead(REDACTIONS, LONGEST_S, clock),
         makers=_order(
-            audit_gate, own_steps, keeping.steps, _reveal(opened, reveal, accounting), matches
+            audit_gate,
+            (*ruled.steps, *steps),
+            keeping.steps,
+            _reveal(opened, reveal, accounting),
+            matches,
         ),
         clock=clock,
         wall_ns=wall_ns,
@@ -260,6 +264,7 @@ def compose(
             keeping,
             _vault_feature(vault),
             _budgets_feature(budgets),
+            ruled,
             Feature(samples=lambda: _gate_samples(accounting)),
         ),
     )
@@ -419,18 +424,18 @@ def _rulebook(
     )
 
 
-def _rule_observer(rulebook: Rulebook) -> RunObserver:
-    """Return the observer by which rules are given runs."""
+def _rules_feature(rulebook: Rulebook | None) -> Feature:
+    if rulebook is None:
+        return Feature()
+    from .rules.maker import rule_steps  # noqa: PLC0415 - only where there are rules
     from .rules.observer import RuleObserver  # noqa: PLC0415 - as above
 
-    return RuleObserver(rulebook)
-
-
-def _rule_steps(rulebook: Rulebook, faults: Faults) -> StepMaker:
-    """Return the maker of the rules' steps."""
-    from .rules.maker import RuleSteps  # noqa: PLC0415 - as above
-
-    return RuleSteps(rulebook, faults)
+    sources = [each for each in rulebook.rules if isinstance(each, SampleSource)]
+    return Feature(
+        steps=(rule_steps(rulebook),),
+        observers=(RuleObserver(rulebook),),
+        samples=lambda: [sample for each in sources for sample in each.samples()],
+    )
 
 
 def build(
@@ -516,7 +521,7 @@ def build(
     )
     parts = replace(parts, features=(*parts.features, *features))
     note_deliveries = audit.note_deliveries if audit is not None and audit in sinks else None
-    return replace(parts, note_deliveries=note_deliveries, live=_live(sinks, parts, rules))
+    return replace(parts, note_deliveries=note_deliveries, live=_live(sinks, parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -880,8 +885,8 @@ def _enclosed(
     return place
 
 
-def _live(sinks: Sequence[Sink], parts: Parts, rules: Sequence[Rule]) -> LiveMetrics | None:
-    """Show the scope's own figures, and those of its sinks and rules, where a sink shows such."""
+def _live(sinks: Sequence[Sink], parts: Parts) -> LiveMetrics | None:
+    """Show the figures of the scope, its features and sinks, where a sink shows such."""
     showing = [each for each in sinks if isinstance(each, SampleDisplay)]
     if not showing:
         return None
@@ -890,7 +895,7 @@ def _live(sinks: Sequence[Sink], parts: Parts, rules: Sequence[Rule]) -> LiveMet
         parts.spans,
         [each.samples for each in parts.features if each.samples is not None],
     )
-    sources = [each for each in (*sinks, *rules) if isinstance(each, SampleSource)]
+    sources = [each for each in sinks if isinstance(each, SampleSource)]
     readers = [live.read, *(each.samples for each in sources)]
     for sink in showing:
         for read in readers:

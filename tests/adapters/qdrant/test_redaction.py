@@ -306,6 +306,31 @@ def test_no_file_of_a_local_store_holds_the_address(bench, tmp_path, is_guarded)
     assert b"write to" in kept
 
 
+@pytest.mark.filterwarnings("ignore:Payload indexes")
+def test_names_in_the_schema_of_a_local_store_are_kept_as_they_are(bench, tmp_path):
+    """
+    In `meta.json`: of collections, aliases and vectors.
+
+    Metadata and the fields of indexes are redacted, as payloads and their keys are.
+    """
+    inner = QdrantClient(path=tmp_path, force_disable_check_same_thread=True)
+    client = wrapping(qdrant.ADAPTER)(inner, bench)
+    raw = {name: f"{name}@example.com" for name in ("collection", "vector", "alias")}
+    size = models.VectorParams(size=2, distance=models.Distance.COSINE)
+    client.create_collection(
+        raw["collection"], vectors_config={raw["vector"]: size}, metadata={ADA: ADA}
+    )
+    alias = models.CreateAlias(collection_name=raw["collection"], alias_name=raw["alias"])
+    client.update_collection_aliases([models.CreateAliasOperation(create_alias=alias)])
+    index = models.TextIndexParams(type=models.TextIndexType.TEXT)
+    client.create_payload_index(raw["collection"], ADA, field_schema=index)
+    inner.close()
+    kept = (tmp_path / "meta.json").read_text(encoding="utf-8")
+
+    assert {name for name, value in raw.items() if value in kept} == set(raw)
+    assert ADA not in kept
+
+
 async def test_collection_metadata_is_redacted(ask):
     """The one text among a collection's settings."""
     await ask("update_collection", COLLECTION, metadata={"contact": NOTE})

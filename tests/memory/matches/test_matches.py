@@ -10,11 +10,14 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 from presidio_analyzer import Pattern, PatternRecognizer
 
-from mnemoscope.memory import ConfigurationError, Mnemoscope, RedactionMatch, context
-from mnemoscope.memory.privacy.engine.redactor import build_redactor
-from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory import (
+    ConfigurationError,
+    Mnemoscope,
+    RedactionMatch,
+    context,
+    load_settings,
+)
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.event.subject import SubjectKeys
 
 _REGISTRY = r"""
 supported_languages: [en]
@@ -278,6 +281,6 @@ def test_recognizers_are_read_from_the_file_of_the_setting(tmp_path):
 
 def test_a_redactor_of_ones_own_takes_no_callback():
     """It would not be asked."""
-    redactor = build_redactor(model="none", keys=SubjectKeys(bytes(32)))
+    redactor: Any = object()
     with pytest.raises(ConfigurationError, match="on_match"):
         Mnemoscope(redactor=redactor, only_sinks=[], on_match=lambda _match: None)

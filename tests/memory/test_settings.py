@@ -125,7 +125,8 @@ def test_a_misspelt_variable_is_told_with_the_nearest_name(monkeypatch, caplog):
                 (check,) = (each for each in scope.health().checks if each.name == "settings")
 
     told = "MNEMOSCOPE_SINK is not a setting, nothing reads it: did you mean MNEMOSCOPE_SINKS?"
-    assert [each.message for each in caplog.records] == [told]
+    # A thread that another test has left may warn of something else.
+    assert [each.message for each in caplog.records if "a setting" in each.message] == [told]
     assert (check.state, check.detail) == ("warning", told)
 
 

@@ -52,6 +52,39 @@ async def test_async_sqlite_store(bench, events, tmp_path, count):
     assert len(kept) == count
 
 
+BAD = {
+    "a lone surrogate": lambda store: store.aput(("m",), "bad", {"text": "\ud800"}),
+    "a filter of another form": lambda store: store.asearch(("m",), filter={"n": {"$near": 1}}),
+    "a limit of more than 64 bits": lambda store: store.asearch(("m",), limit=2**70),
+}
+"""Calls that the database refuses for what they ask."""
+
+
+@pytest.mark.parametrize("is_async", [True, False], ids=["async", "sync"])
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+async def test_a_call_that_is_refused_fails_no_other_of_its_tick(bench, tmp_path, bad, is_async):
+    """The store makes one batch of them, and raises what it refuses of one to all."""
+    async with AsyncSqliteStore.from_conn_string(str(tmp_path / "s.db")) as bare:
+        await bare.setup()
+        await bare.aput(("m",), "there", {"n": 1})
+        store = wrapping(langgraph.ADAPTER)(bare, bench)
+
+        async def put(number):
+            if is_async:
+                await store.aput(("n",), f"k{number}", {"n": number})
+            else:
+                await asyncio.to_thread(store.put, ("n",), f"k{number}", {"n": number})
+
+        others = (store.aget(("m",), "there"), *map(put, range(8)))
+        calls = [each for other in others for each in (bad(store), other, bad(store))]
+        answers = (await asyncio.gather(*calls, return_exceptions=True))[1::3]
+        kept = await bare.asearch(("n",))
+
+    assert [each for each in answers if isinstance(each, Exception)] == []
+    assert answers[0].value == {"n": 1}
+    assert len(kept) == 8
+
+
 async def _all(store, count):
     for each in await store.asearch(("m",), limit=count + 1):
         yield each

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import msgspec
 from langgraph.store.base import BaseStore, GetOp, ListNamespacesOp, PutOp, SearchOp
+from langgraph.store.base.batch import AsyncBatchedBaseStore
 from langgraph.store.memory import InMemoryStore
 
 from ....memory.api import (
@@ -47,6 +48,7 @@ from ..failures import STORE_MISTAKES
 from .addresses import Addresses, is_labels, path_of
 from .batch import batch_parts
 from .embeddings import prepare_embeddings
+from .joined_calls import JoinedCalls
 from .journal import writes
 from .key_mark import KeyMark
 from .subject_data import StoreSubjectData
@@ -242,7 +244,10 @@ def bind(
         writes=None if thread_bound else writes(client, rows_of(addresses)),
         database=database_of(client),
         # What is in this process alone, no process with another key can meet.
-        around=() if isinstance(client, InMemoryStore) else (mark,),
+        around=(
+            *((JoinedCalls(client),) if isinstance(client, AsyncBatchedBaseStore) else ()),
+            *(() if isinstance(client, InMemoryStore) else (mark,)),
+        ),
         shared=is_shared(client),
         on_guarded=partial(prepare_embeddings, client, services.redactor.redactor.text_to_embed),
         parts=batch_parts(lambda op: _row(op, rows)),

@@ -243,7 +243,7 @@ export-picture: $(STAMP)  ## Draw the docs' picture of an export anew (needs Chr
 rule-mutants: $(STAMP)  ## Tell every story of the alerts, and see that one tells each number, window and operator that is changed
 	@RULE_MUTANTS=all $(PY) -m pytest -n auto -q tests/grafana/test_alerts.py tests/grafana/test_rule_mutations.py $(ARGS)
 
-redaction-growth: $(STAMP)  ## Count the work for each detector in each shape of text, up to 64 kB: ARGS="-k chat"
+redaction-growth: $(STAMP)  ## Count the work for each detector in each shape of text, up to 256 kB: ARGS="-k chat"
 	@ALL_SHAPES=1 $(PY) -m pytest -n auto -q tests/memory/privacy/test_linear.py $(ARGS)
 
 audit-sweep: $(STAMP)  ## Change every byte of an audit log and of an export, and see that it is found

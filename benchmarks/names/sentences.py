@@ -10,12 +10,16 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 from benchmarks.names.pools import Names, cased_names, faker_names, words_of
+from mnemoscope.memory.privacy.detectors.english_words import known_things
 from mnemoscope.memory.privacy.detectors.lexicon import LANGUAGES, read_sections
+from mnemoscope.memory.privacy.detectors.word_lists import read_words
 
 Spans = list[tuple[int, int]]
 """Where people are named."""
@@ -35,13 +39,22 @@ LOCALES = {
 
 _PERSON = frozenset({"PERSON", "NOMBRE_SUJETO_ASISTENCIA", "NOMBRE_PERSONAL_SANITARIO"})
 _OFTEN = frozenset(["en", "de", "fr", "es", "it", "nl", "pl", "pt", "da", "sv", "hr", "sk"])
-_PLACE = re.compile(r"\{\{|\}\}|\{([gfnLI])\}")
+_PLACE = re.compile(r"\{\{|\}\}|\{([gfnLIPTtFGWw])\}")
+_LABELLED = frozenset("gfnLI")
 _NOBODY = (
     "XXXXXXXX-XXXX-XXXX-XXXX-XXXXXXXXXXXX|containers:\\n  - name: W|name: W\\nimage: W"
     "|{name: W, id: 4}"
     "|metadata:\\n  name: W-W|owner: W, state: W|W: W\\nW: W|id XXXXXXXX W|MRN is 4821|W=W W=W"
 )
 _GERMAN = "Mein {} ist {}.|Die {} und der {} sind da.|{} kostet {}.|Das {} von gestern ist im {}."
+
+
+class Part(StrEnum):
+    """What a text serves for: figures, the weights of both models, or the model of names alone."""
+
+    REPORTED = "reported"
+    WEIGHED = "weighed"
+    LEARNED = "learned"
 
 
 class Sentence(NamedTuple):
@@ -61,9 +74,12 @@ class Sentence(NamedTuple):
     key: str
 
     @property
-    def is_held_out(self) -> bool:
-        """Whether it is in the half, or of the tenth of the training data, that tests."""
-        return sum(map(ord, self.key)) % (10 if self.key.startswith("train") else 2) == 1
+    def part(self) -> Part:
+        """What it serves for: a half of texts is reported on, of the training data a tenth."""
+        key = sum(map(ord, self.key))
+        if self.key.startswith("train"):
+            return {1: Part.REPORTED, 3: Part.WEIGHED}.get(key % 10, Part.LEARNED)
+        return Part.REPORTED if key % 2 else Part.WEIGHED
 
 
 def read(path: Path) -> Iterator[Sentence]:
@@ -101,6 +117,7 @@ class NameMaker:
 
     def __init__(self, random: Random) -> None:
         self._random = random
+        self._things = _things()
         self._locales = sorted(cased_names())
         self._weights = [
             3 if each.startswith("own_") or each[:2] in _OFTEN else 1 for each in self._locales
@@ -133,21 +150,46 @@ class NameMaker:
 
     def fill(self, kind: str, locale: str) -> str:
         """Return what stands for a place of a template."""
-        given, family = map(self._random.choice, cased_names()[locale])
+        pick = self._random.choice
+        if kind in self._things:
+            return pick(self._things[kind])
+        given, family = map(pick, cased_names()[locale])
         return {
             "g": given,
+            "G": given,
             "f": family,
+            "F": family,
             "n": f"{given} {family}",
             "L": f"{family}, {given}",
             "I": f"{given[0]}.",
         }[kind]
 
 
-def made(random: Random, count: int) -> Iterator[Sentence]:
-    """Yield *count* sentences of each template, and some in which nobody is named."""
+@cache
+def _things() -> dict[str, list[str]]:
+    """Return what has a capital and is no person, by its place in a template."""
+    languages = sorted(set(LANGUAGES) - {"world", *UNSPACED})
+    places = [each for language in languages for each in read_sections(language).get("place", ())]
+    places += " ".join(read_words("names_that_are_places")).split()
+    words, known = words_of("en")[500:8_000], sorted(known_things())
+    return {
+        "P": list(map(_titled, places)),
+        "T": [_titled(each.replace("_", " ")) for each in known],
+        "t": [each.replace("_", "-") for each in known],
+        "W": [each.capitalize() for each in words],
+        "w": words,
+    }
+
+
+def _titled(words: str) -> str:
+    return " ".join(each[:1].upper() + each[1:] for each in words.split())
+
+
+def made(random: Random, file: str, count: int) -> Iterator[Sentence]:
+    """Yield *count* sentences of each template of a file."""
     names = NameMaker(random)
     language = locales = ""
-    for line in Path(__file__).with_name("templates.txt").read_text("utf-8").splitlines():
+    for line in Path(__file__).with_name(file).read_text("utf-8").splitlines():
         if line.startswith("["):
             language, _, locales = line.strip("[]").partition(": ")
         elif not line.startswith("#"):
@@ -156,6 +198,10 @@ def made(random: Random, count: int) -> Iterator[Sentence]:
                 text, spans = _filled(line, names, names.locale(among))
                 text = text.lower() if language == "small" else text
                 yield Sentence(text, spans, language, line)
+
+
+def made_of_words(random: Random, count: int) -> Iterator[Sentence]:
+    """Yield texts of machines and German nouns, in which nobody is named."""
     for line in _NOBODY.split("|"):
         for _ in range(10 * count):
             yield Sentence(_random_marks(line, random), [], "en", line)
@@ -288,6 +334,9 @@ def _filled(template: str, names: NameMaker, locale: str) -> tuple[str, Spans]:
             text += place[0][0]
             continue
         name = names.fill(place[1], locale)
+        if place[1] not in _LABELLED:
+            text += name
+            continue
         is_same = bool(spans) and text[spans[-1][1] :] in {" ", ""} and place[1] == "I"
         if is_same:
             spans[-1] = (spans[-1][0], len(text) + len(name))

@@ -1,8 +1,9 @@
 """
-Learn the models of names: ``python -m benchmarks.names.train DATA [--held-out]``.
+Learn the models of names: ``python -m benchmarks.names.train DATA TEXTS [--leave-out PART]``.
 
-DATA is the folder of labelled text. With ``--held-out`` the halves that `score` reports on are left
-out; what is shipped has learned from all of it.
+DATA is the folder of labelled text, TEXTS that of packages whose texts name nobody. Left out is
+what `score` reports on (``reported``), or what `weigh` learns from (``weighed``); what is shipped
+has learned from all.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ from typing import Any
 
 import pycrfsuite
 
+from benchmarks.names.nobody import texts as of_packages
 from benchmarks.names.sentences import (
     LOCALES,
     UNSPACED,
     NameMaker,
+    Part,
     Sentence,
     UnspacedNameMaker,
     like_german,
     listed,
     made,
+    made_of_words,
     of_corpus,
     read,
     replaced,
@@ -40,33 +44,47 @@ from tests.privacy.corpora.document import Half
 Case = tuple[Sentence, float, float]
 """A sentence, the share of its names that no list has, and of its sequences without their words."""
 
+Labelled = tuple[list[list[str]], list[str]]
+"""The attributes of each item of a sequence, and its label."""
+
 _MODELS = Path(names.__file__).with_name("data")
 _UNCASED = frozenset({"ar", "fa", "he", "hi"})
 _WORDS = re.compile(r"(?:w=|e=|b=|a=|bb=|begin>)|[a-zA-Z][<>][^>]+\Z")
 _PARTS = ("-4=", "-3=", "+3=")
-_SPACED = {"c1": 0.1, "c2": 0.2, "max_iterations": 100, "feature.minfreq": 3}
-_BY_CHARACTER = {"c1": 1.0, "c2": 0.05, "max_iterations": 60, "feature.minfreq": 3}
+SPACED = {"c1": 0.1, "c2": 0.2, "max_iterations": 100, "feature.minfreq": 3}
+BY_CHARACTER = {"c1": 1.0, "c2": 0.05, "max_iterations": 60, "feature.minfreq": 3}
 
 
 def main() -> None:
     """Learn both models."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("texts", type=Path)
+    parser.add_argument("--leave-out", type=Part, choices=list(Part))
     parser.add_argument("--out", type=Path, default=_MODELS)
     args = parser.parse_args()
-    sentences = Sentences(args.data, leave_out=args.held_out)
-    _train(sentences.spaced(), args.out / "names.crf", _SPACED)
-    _train(sentences.by_character(), args.out / "names_unspaced.crf", _BY_CHARACTER)
+    sentences = Sentences(args.data, args.texts, leave_out=args.leave_out)
+    learn(sentences.spaced(), args.out / "names.crf", SPACED)
+    learn(sentences.by_character(), args.out / "names_unspaced.crf", BY_CHARACTER)
 
 
-def _train(
-    items: Iterable[tuple[list[list[str]], list[str]]], out: Path, settings: dict[str, Any]
-) -> None:
+def learn(items: Iterable[Labelled], out: Path, settings: dict[str, Any]) -> None:
+    """Write the model that is learned from sequences; the same file for the same sequences."""
     trainer = pycrfsuite.Trainer("lbfgs", settings, verbose=False)
     for attributes, labels in items:
         trainer.append(attributes, labels)
     trainer.train(str(out))
+
+
+def labelled(sentence: Sentence, hidden: frozenset[str] = frozenset()) -> Iterator[Labelled]:
+    """Yield the sequences of words of a sentence and their labels; *hidden* ones are in no list."""
+    for sequence in read_sequences(sentence.text, Words(hidden)):
+        spans = _spans_of(sentence, sequence.tokens)
+        labels = [
+            "O" if span is None else "I" if is_joined and span == before else "B"
+            for span, before, is_joined in zip(spans, [None, *spans], sequence.joined, strict=False)
+        ]
+        yield sequence.attributes, labels
 
 
 class Sentences:
@@ -75,32 +93,27 @@ class Sentences:
 
     Args:
         data: The folder of labelled text.
-        leave_out: Leave out what `score` reports on.
+        texts: The folder of packages whose texts name nobody.
+        leave_out: The part of it that is left out.
     """
 
-    def __init__(self, data: Path, *, leave_out: bool) -> None:
+    def __init__(self, data: Path, texts: Path, *, leave_out: Part | None) -> None:
         self._random = Random(1)  # noqa: S311 - the same in every run
         self._names = NameMaker(self._random)
         files = ("train_names.jsonl.gz", "running_text.jsonl", "presidio_synth_v2.jsonl")
         forms = ("forms_es.jsonl", "mixed_pl.jsonl")
         read_all = [each for name in (*files, *forms) for each in read(data / name)]
-        self._read = [each for each in read_all if not (leave_out and each.is_held_out)]
+        self._read = [each for each in read_all if each.part is not leave_out]
+        nobody = of_packages(texts, self._random)
+        self._nobody = [each for each in nobody if each.part is not leave_out]
 
-    def spaced(self) -> Iterator[tuple[list[list[str]], list[str]]]:
+    def spaced(self) -> Iterator[Labelled]:
         """Yield sequences of words, and their labels."""
         for sentence, hidden, without in self._cases():
-            words = Words(self._hidden(sentence, hidden))
-            for sequence in read_sequences(sentence.text, words):
-                spans = _spans_of(sentence, sequence.tokens)
-                labels = [
-                    "O" if span is None else "I" if is_joined and span == before else "B"
-                    for span, before, is_joined in zip(
-                        spans, [None, *spans], sequence.joined, strict=False
-                    )
-                ]
-                yield self._without_words(sequence.attributes, without), labels
+            for attributes, labels in labelled(sentence, self._hidden(sentence, hidden)):
+                yield self._without_words(attributes, without), labels
 
-    def by_character(self) -> Iterator[tuple[list[list[str]], list[str]]]:
+    def by_character(self) -> Iterator[Labelled]:
         """Yield sequences of characters, and their labels."""
         for sentence in self._unspaced_sentences():
             starts = {start for start, _ in sentence.spans}
@@ -117,8 +130,19 @@ class Sentences:
             if sentence.language not in UNSPACED:
                 is_real = sentence.key.startswith("train")
                 yield from self._real(sentence) if is_real else self._document(sentence)
-        for sentence in made(self._random, 12):
+        for sentence in self._nobody:
+            if sentence.language not in UNSPACED:
+                yield sentence, 0.0, 0.2
+        yield from self._made()
+
+    def _made(self) -> Iterator[Case]:
+        """Yield sentences that are made of templates."""
+        for sentence in made(self._random, "templates.txt", 12):
             yield sentence, 0.3, 0.15
+        for sentence in made(self._random, "things.txt", 20):
+            yield sentence, 0.0, 0.2
+        for sentence in made_of_words(self._random, 12):
+            yield sentence, 0.0, 0.15
         for sentence in listed(self._random, 6):
             yield sentence, 0.2, 0.1
         for sentence in of_corpus(languages.documents(Half.DEVELOPMENT, per_template=3)):
@@ -135,8 +159,9 @@ class Sentences:
         yield sentence, 0.05, 0.15
         if is_english:
             yield sentence, 0.2, 0.0
+            yield sentence, 0.0, 0.0
             yield sentence._replace(text=sentence.text.lower()), 0.0, 0.3
-        copies = 0 if not sentence.spans else 4 if is_english else 1
+        copies = 0 if not sentence.spans else 10 if is_english else 1
         for _ in range(copies):
             among = LOCALES[sentence.language] if self._random.random() < 0.6 else ""
             other = self._with_names(sentence, among)
@@ -150,7 +175,7 @@ class Sentences:
     def _document(self, sentence: Sentence) -> Iterator[Case]:
         """Yield a document, and copies with other names."""
         yield sentence, 0.1, 0.2
-        for _ in range(3 if sentence.spans else 0):
+        for _ in range(4 if sentence.spans else 0):
             yield self._with_names(sentence, ""), 0.3, 0.3
 
     def _with_names(self, sentence: Sentence, among: str) -> Sentence:
@@ -185,7 +210,8 @@ class Sentences:
             copies = 0 if not sentence.spans else 1 if language == "zh" else 3
             for _ in range(copies):
                 yield replaced(sentence, lambda name, of=language: maker.like(name, of))
-        for sentence in of_corpus(negatives.documents(Half.DEVELOPMENT, per_template=3)):
+        negative = of_corpus(negatives.documents(Half.DEVELOPMENT, per_template=3))
+        for sentence in (*negative, *self._nobody):
             if sentence.language in UNSPACED:
                 yield sentence
 

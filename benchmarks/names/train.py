@@ -36,6 +36,7 @@ from benchmarks.names.sentences import (
 from mnemoscope.memory.privacy import names
 from mnemoscope.memory.privacy.detectors.lexicon import fold
 from mnemoscope.memory.privacy.names import unspaced
+from mnemoscope.memory.privacy.names.chinese import Segmenter
 from mnemoscope.memory.privacy.names.features import read_sequences
 from mnemoscope.memory.privacy.names.words import Words
 from tests.privacy.corpora import languages, negatives, running_text
@@ -56,7 +57,7 @@ BY_CHARACTER = {"c1": 1.0, "c2": 0.05, "max_iterations": 60, "feature.minfreq": 
 
 
 def main() -> None:
-    """Learn both models."""
+    """Learn all models."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("texts", type=Path)
@@ -66,6 +67,8 @@ def main() -> None:
     sentences = Sentences(args.data, args.texts, leave_out=args.leave_out)
     learn(sentences.spaced(), args.out / "names.crf", SPACED)
     learn(sentences.by_character(), args.out / "names_unspaced.crf", BY_CHARACTER)
+    # The group `names` installs what the segmenter needs.
+    learn(sentences.by_character(Segmenter()), args.out / "names_chinese.crf", BY_CHARACTER)
 
 
 def learn(items: Iterable[Labelled], out: Path, settings: dict[str, Any]) -> None:
@@ -113,12 +116,13 @@ class Sentences:
             for attributes, labels in labelled(sentence, self._hidden(sentence, hidden)):
                 yield self._without_words(attributes, without), labels
 
-    def by_character(self) -> Iterator[Labelled]:
-        """Yield sequences of characters, and their labels."""
-        for sentence in self._unspaced_sentences():
+    def by_character(self, segmenter: Segmenter | None = None) -> Iterator[Labelled]:
+        """Yield sequences of characters and their labels; of Chinese, if a *segmenter* cuts it."""
+        sentences = self._unspaced_sentences() if segmenter is None else self._chinese_sentences()
+        for sentence in sentences:
             starts = {start for start, _ in sentence.spans}
             inside = {at for span in sentence.spans for at in range(*span)}
-            for sequence in unspaced.read_sequences(sentence.text):
+            for sequence in unspaced.read_sequences(sentence.text, segmenter):
                 labels = [
                     "O" if each.start not in inside else "B" if each.start in starts else "I"
                     for each in sequence.tokens
@@ -199,6 +203,14 @@ class Sentences:
             [each for each in item if not _WORDS.match(each) and not each.startswith(cut)]
             for item in attributes
         ]
+
+    def _chinese_sentences(self) -> Iterator[Sentence]:
+        """Yield real sentences, few that are made: they would hide how names stand in words."""
+        corpus = languages.documents(Half.DEVELOPMENT, languages=["zh"], per_template=3)
+        negative = of_corpus(negatives.documents(Half.DEVELOPMENT, per_template=3))
+        for sentence in (*self._read, *of_corpus(corpus), *negative, *self._nobody):
+            if sentence.language == "zh":
+                yield sentence
 
     def _unspaced_sentences(self) -> Iterator[Sentence]:
         maker = UnspacedNameMaker(self._random)

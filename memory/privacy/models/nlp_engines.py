@@ -21,15 +21,20 @@ from presidio_analyzer.nlp_engine import (
 )
 
 from ..detectors.finding import BY_MODEL, Finding
+from . import natasha_pipeline
 from .fast_network import replace_network
 from .model_setting import is_configuration
 
-_UNUSED_PIPES = ("parser", "tagger", "lemmatizer", "attribute_ruler", "senter", "morphologizer")
+_UNUSED_PIPES = (
+    *("parser", "tagger", "lemmatizer", "attribute_ruler", "senter", "morphologizer"),
+    *("compound_splitter", "bunsetu_recognizer"),  # of GiNZA: they need the parser
+)
 _CONFIGURATION: dict[str, Any] = {
     "labels_to_ignore": ["CARDINAL", "LANGUAGE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "O"],
     "model_to_presidio_entity_mapping": {
         "PER": "PERSON",
         "PERSON": "PERSON",
+        "Person": "PERSON",
         "ORG": "ORGANIZATION",
         "ORGANIZATION": "ORGANIZATION",
         "LOC": "LOCATION",
@@ -44,9 +49,21 @@ _CONFIGURATION: dict[str, Any] = {
         "EVENT": "EVENT",
         "LAW": "LAW",
         "WORK_OF_ART": "WORK_OF_ART",
+        # Of GiNZA's, those under which names are read by mistake.
+        "City": "LOCATION",
+        "Country": "LOCATION",
+        "Province": "LOCATION",
+        "GPE_Other": "LOCATION",
+        "Company": "ORGANIZATION",
+        "Organization_Other": "ORGANIZATION",
+        "Show_Organization": "ORGANIZATION",
+        "Character": "PERSON",
+        "Date": "DATE_TIME",
     },
 }
 """Tags of the usual corpora, and our entities; a person's rare name is often read as the others."""
+
+_ENTITIES = frozenset(_CONFIGURATION["model_to_presidio_entity_mapping"].values())
 
 
 class EntityReader:
@@ -75,6 +92,7 @@ class EntityReader:
             yield [
                 Finding(each.start_char, each.end_char, each.label_, float(score), BY_MODEL)
                 for each, score in zip(read.entities, read.scores, strict=True)
+                if each.label_ in _ENTITIES  # GiNZA has two hundred
             ]
 
 
@@ -133,6 +151,8 @@ def load(source: str, language: str) -> EntityReader:
 
 
 def _pipeline(source: str) -> Any:
+    if source == natasha_pipeline.PACKAGE:
+        return natasha_pipeline.pipeline()
     pipeline: Any = spacy.load(source, exclude=_UNUSED_PIPES)
     for name in ("tok2vec", "transformer"):
         # Layers that pipes share, and no pipe that is left listens to: half the time.

@@ -15,15 +15,19 @@ from ..detectors.lazy_pattern import compile_later
 from ..detectors.lexicon import fold
 from ..detectors.prefilter import TextFeatures
 from ..detectors.word_lists import AMBIGUOUS_NAMES, ORDINARY
-from . import unspaced
+from . import chinese, unspaced
 from .features import read_sequences
 from .lists import small_names, word_table
 from .tagger import ItemReading, load
-from .weighing import LanguageReading, read_weights
+from .weighing import LanguageReading, Weights, read_weights
 from .words import Sequence, Token, Words
 
 WHY = "the model of names"
-_TAKEN, _SURE, _LEAST = 0.4, 0.9, 0.1
+_TAKEN = 0.4
+_TAKEN_CHINESE = 0.25
+"""Of characters that are cut into words: a name's odds are shared by more items."""
+
+_SURE, _LEAST = 0.9, 0.1
 _MOST = 0.75
 """The score of a certain name: what a shape or a label says of the same place counts more."""
 
@@ -77,6 +81,11 @@ def find_persons(
     yield from _find("names", text, read_sequences(text, Words()), reading)
     if not text.isascii() and _UNSPACED.search(text):
         yield from _find("names_unspaced", text, unspaced.read_sequences(text), reading)
+        # Without a character of its own script a Japanese text looks like Chinese: both are asked.
+        if chinese.is_chinese(text) and (segmenter := chinese.load()) is not None:
+            cut = unspaced.read_sequences(text, segmenter)
+            for found in _find("names_chinese", text, cut, None):
+                yield found._replace(end=chinese.end_before_title(text, found.start, found.end))
 
 
 def _find(
@@ -87,7 +96,8 @@ def _find(
     for sequence in sequences:
         readings = load(model).read(sequence.attributes)
         if reading is not None:
-            readings = list(map(partial(_weigh, reading), sequence.tokens, readings))
+            weigh = partial(_weigh, reading, read_weights(model))
+            readings = list(map(weigh, sequence.tokens, readings))
         read.append((sequence, readings))
         sure.update(
             token.word.folded
@@ -95,7 +105,8 @@ def _find(
             if each.probability >= _SURE
         )
     for sequence, readings in read:
-        for found in _spans(sequence, readings, sure - {""}):
+        taken = _TAKEN_CHINESE if model == "names_chinese" else _TAKEN
+        for found in _spans(sequence, readings, taken, sure - {""}):
             yield _with_dot(found, text)
 
 
@@ -110,20 +121,22 @@ def _with_dot(found: Finding, text: str) -> Finding:
     return found._replace(end=found.end + 1) if is_longer else found
 
 
-def _weigh(language: LanguageReading, token: Token, reading: ItemReading) -> ItemReading:
+def _weigh(
+    language: LanguageReading, weights: Weights, token: Token, reading: ItemReading
+) -> ItemReading:
     label = language.label_at(token.start, token.end)
     if label is None:
         return reading
-    return reading._replace(probability=read_weights().weigh(reading.probability, label))
+    return reading._replace(probability=weights.weigh(reading.probability, label))
 
 
 def _spans(
-    sequence: Sequence, readings: Iterable[ItemReading], sure: Collection[str]
+    sequence: Sequence, readings: Iterable[ItemReading], taken: float, sure: Collection[str]
 ) -> Iterator[Finding]:
     """Yield the names of a sequence: each is a run of items that are likely enough."""
     found: Finding | None = None
     for token, reading, joined in zip(sequence.tokens, readings, sequence.joined, strict=True):
-        least = _LEAST if token.word.folded in sure else _TAKEN
+        least = _LEAST if token.word.folded in sure else taken
         score = _MOST * reading.probability
         if reading.probability < least:
             if found is not None:
@@ -166,5 +179,7 @@ def prepare() -> None:
     """Read the models and lists now, so that no search waits for them."""
     for name in ("names", "names_unspaced"):
         load(name)
+    if chinese.load() is not None:
+        load("names_chinese")
     _clues()
     small_names()

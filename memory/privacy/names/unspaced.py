@@ -12,6 +12,7 @@ from functools import cache
 
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.lexicon import read_sections
+from .chinese import Segmenter
 from .words import Sequence, Token, Word
 
 _RUN = compile_later(
@@ -66,11 +67,23 @@ def _lengths() -> dict[str, tuple[int, ...]]:
     }
 
 
-def read_sequences(text: str) -> Iterator[Sequence]:
-    """Yield the runs of such characters in *text*, each character an item."""
+def read_sequences(text: str, segmenter: Segmenter | None = None) -> Iterator[Sequence]:
+    """
+    Yield the runs of such characters in *text*, each character an item.
+
+    Args:
+        text: Any text.
+        segmenter: Cuts Chinese into words. None: characters alone tell.
+    """
     for run in _RUN.finditer(text):
         for start in range(run.start(), run.end(), _MOST_ITEMS):
-            yield _sequence(text, start, min(run.end(), start + _MOST_ITEMS))
+            end = min(run.end(), start + _MOST_ITEMS)
+            sequence = _sequence(text, start, end)
+            if segmenter is not None:
+                marks = segmenter.marks(text[start:end])
+                for attributes, more in zip(sequence.attributes, marks, strict=True):
+                    attributes.extend(more)
+            yield sequence
 
 
 def _sequence(text: str, start: int, end: int) -> Sequence:

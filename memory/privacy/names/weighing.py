@@ -50,10 +50,10 @@ def log_odds(probability: float) -> float:
 
 
 @cache
-def read_weights() -> Weights:
-    """Return the learned weights."""
+def read_weights(model: str) -> Weights:
+    """Return the learned weights that go with a *model* of names."""
     file = files(__package__ or __name__).joinpath("data", "weights.json")
-    return Weights(**json.loads(file.read_text("utf-8")))
+    return Weights(**json.loads(file.read_text("utf-8"))[model])
 
 
 class LanguageReading:

@@ -100,7 +100,7 @@ def test_what_is_surely_a_name_is_one_wherever_a_long_text_repeats_it():
 
 def test_a_language_model_adds_to_the_evidence():
     """What it reads as a person is likelier one than what it has seen and not read as one."""
-    weights = read_weights()
+    weights = read_weights("names")
 
     assert weights.weigh(0.4, "PERSON") > 0.5 > weights.weigh(0.4, "nothing")
 

@@ -136,6 +136,10 @@ class ModelAccounting:
         if verdict is not None:
             self.verdicts.emit(scope, verdict)
 
+    def count_unattributed(self) -> None:
+        """Count a model call that began in a thread without customer, feature and node."""
+        self.unattributed_calls += 1
+
     def close(self) -> None:
         """Count no model call from now on, and let none wait."""
         self.is_closed = True

@@ -17,8 +17,8 @@ from mem0.client.types import SearchMemoryOptions
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.memory import Phase, Phases, RefusedError, context
+from mnemoscope.memory.api import Status
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.event import Status
 from mnemoscope.telemetry.event.spared import Spared
 from tests.kit.adapter_cases import DIMS, Memories
 

@@ -18,10 +18,10 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 from prometheus_client import CollectorRegistry, generate_latest
 
+from mnemoscope.memory.api import Redacted
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.lane import Lane
-from mnemoscope.telemetry.event.event import Redacted
 from mnemoscope.telemetry.logs.sink import LogSink
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
 from tests.kit.patience import GIVE_UP_S

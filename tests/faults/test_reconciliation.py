@@ -7,8 +7,9 @@ from collections import Counter
 
 import pytest
 
+from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
+from mnemoscope.telemetry.event.event import Journalled
 from tests.kit.patience import GIVE_UP_S
 
 TURNS = 9

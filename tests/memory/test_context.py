@@ -10,8 +10,8 @@ from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 
 import pytest
 
-from mnemoscope.memory.context import EMPTY_SCOPE, Scope, context, current, feature
-from mnemoscope.memory.errors import ScopeError
+from mnemoscope.memory import Scope, ScopeError, context, feature
+from mnemoscope.memory.context import EMPTY_SCOPE, current
 
 
 def test_nobody_is_meant_outside():

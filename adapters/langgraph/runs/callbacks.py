@@ -265,7 +265,7 @@ class GraphCallbacks(BaseCallbackHandler):
             return
         if current() == EMPTY_SCOPE:
             for each in counting:
-                each.unattributed_calls += 1
+                each.count_unattributed()
         meters = tuple(map(Meter, counting))
         self.runs.begin_model_call(run_id, None, metadata, meters, request)
 

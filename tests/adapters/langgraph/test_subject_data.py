@@ -23,13 +23,9 @@ from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkp
 from mnemoscope.adapters.langgraph.checkpoint.subject_data import CheckpointSubjectData
 from mnemoscope.adapters.langgraph.store import adapter as langgraph_store
 from mnemoscope.adapters.langgraph.store.subject_data import StoreSubjectData
-from mnemoscope.memory.context import context
-from mnemoscope.memory.subject_data.records import (
-    PAGE_SIZE,
-    DataSubject,
-    LoggedMemory,
-    RemovalOutcome,
-)
+from mnemoscope.memory import context
+from mnemoscope.memory.api import PAGE_SIZE, DataSubject, LoggedMemory
+from mnemoscope.memory.subject_data.records import RemovalOutcome
 from mnemoscope.memory.subject_data.runner import SubjectDataRunner
 from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.bench import wrapping

@@ -26,7 +26,7 @@ from mem0.llms.openai import OpenAILLM
 from mnemoscope.adapters.langgraph.runs.graph import runnable
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.memory import context
-from mnemoscope.telemetry.event.event import Event, Status
+from mnemoscope.memory.api import Event, Status
 from mnemoscope.telemetry.event.phase import OperationPhases
 from mnemoscope.telemetry.pricing.prices import Price, Prices
 from tests.kit.bench import Bench, wrapping

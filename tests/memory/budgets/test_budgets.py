@@ -13,17 +13,17 @@ from mnemoscope.memory import (
     BudgetExceeded,
     BudgetExceededError,
     ConfigurationError,
+    Scope,
+    State,
     configure,
 )
+from mnemoscope.memory.api import Usage
 from mnemoscope.memory.budgets.budgets import Asking, Budgets
 from mnemoscope.memory.budgets.feature import budgets_check, budgets_feature
 from mnemoscope.memory.budgets.under_way import Reservation
-from mnemoscope.memory.context import Scope
-from mnemoscope.memory.health.model import State
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.budget_event import BudgetEvent
 from mnemoscope.telemetry.event.kinds import Level
-from mnemoscope.telemetry.event.usage import Usage
 from tests.kit.patience import GIVE_UP_S, until
 
 HOUR = 3_600.0

@@ -30,9 +30,9 @@ from mnemoscope.memory import (
     Stopping,
     Trust,
     context,
+    load_settings,
 )
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
-from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.delivery.drain import _EVENT_BYTES
 from mnemoscope.telemetry.event.subject import SubjectKeys

@@ -13,12 +13,11 @@ from langgraph.store.memory import InMemoryStore
 from mnemoscope.adapters.langgraph.store.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.wrapping import guard_client
 from mnemoscope.memory import ConfigurationError, Mnemoscope, load_settings
-from mnemoscope.memory.api import Database
+from mnemoscope.memory.api import Database, Sample
 from mnemoscope.memory.health.live_metrics import LiveMetrics
 from mnemoscope.memory.journal.journal_file import JournalFile
 from mnemoscope.memory.testing import breaking, scope_for_tests
 from mnemoscope.telemetry.event.event import Journalled
-from mnemoscope.telemetry.prometheus.live import Sample
 from tests.kit.patience import GIVE_UP_S
 
 

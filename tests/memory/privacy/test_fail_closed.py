@@ -7,7 +7,7 @@ import traceback
 import pytest
 from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer, RecognizerResult
 
-from mnemoscope.memory.errors import ConfigurationError, RedactionError
+from mnemoscope.memory import ConfigurationError, RedactionError
 from mnemoscope.memory.privacy.engine import engine as engine_module
 from mnemoscope.memory.privacy.engine import gate, recognizers
 from mnemoscope.memory.privacy.engine.redactor import Limits

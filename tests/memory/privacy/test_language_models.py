@@ -8,10 +8,8 @@ from functools import partial
 
 import pytest
 
-from mnemoscope.memory import ConfigurationError, load_settings
-from mnemoscope.memory.errors import RedactionError
+from mnemoscope.memory import ConfigurationError, RedactionError, State, load_settings
 from mnemoscope.memory.health import checks as look
-from mnemoscope.memory.health.model import State
 from mnemoscope.memory.privacy.detectors.finding import Finding
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.memory.privacy.models.model_setting import parse_models

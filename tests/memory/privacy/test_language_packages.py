@@ -10,10 +10,8 @@ import importlib.util
 
 import pytest
 
-from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.memory.privacy.models.name_model import models_installed
-from mnemoscope.memory.privacy.names import chinese
-from mnemoscope.memory.privacy.names.unspaced import read_sequences
+from mnemoscope.memory.privacy.names import chinese, unspaced
 
 
 def needs(*packages):
@@ -24,10 +22,10 @@ def needs(*packages):
     )
 
 
-@pytest.fixture(scope="module")
-def redact(keys):
+@pytest.fixture
+def redact(make):
     """Return a function that redacts a text with all packages that are installed."""
-    redactor = build_redactor(keys=keys)
+    redactor = make(model=None)
     redactor.wait_until_loaded()
     return lambda text: redactor.begin().text(text)
 
@@ -88,7 +86,8 @@ class TestChinese:
         """No attribute of a character goes."""
         text = "昨天王小明去了北京。"
         bare, cut = (
-            next(iter(read_sequences(text, each))).attributes for each in (None, chinese.load())
+            next(iter(unspaced.read_sequences(text, each))).attributes
+            for each in (None, chinese.load())
         )
         assert all(more[: len(few)] == few for few, more in zip(bare, cut, strict=True))
         assert any(len(more) > len(few) for few, more in zip(bare, cut, strict=True))

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from mnemoscope.memory.errors import RedactionError
+from mnemoscope.memory import RedactionError
 from mnemoscope.memory.privacy.engine.loading import Loading
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from tests.kit.children import exit_code_of_child

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mnemoscope.memory.errors import RedactionError
+from mnemoscope.memory import RedactionError
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.memory.privacy.models.language_models import LanguageModels
 from mnemoscope.memory.privacy.models.name_model import ModelState, NameModel, find_source

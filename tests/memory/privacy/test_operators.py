@@ -5,7 +5,7 @@ import re
 import pytest
 from presidio_analyzer import PatternRecognizer
 
-from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory import ConfigurationError
 from mnemoscope.memory.privacy.engine.operators import Operators
 
 MAIL = "write to ada@example.com"

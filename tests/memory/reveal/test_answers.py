@@ -14,11 +14,18 @@ from langgraph.store.base import GetOp, SearchOp
 from qdrant_client import models
 
 from benchmarks.reveal import strangers
-from mnemoscope.memory import ConfigurationError, Outcome, Role, Roles, Verdict, context
+from mnemoscope.memory import (
+    ConfigurationError,
+    Outcome,
+    Role,
+    Roles,
+    Verdict,
+    context,
+    load_settings,
+)
 from mnemoscope.memory.context import current
 from mnemoscope.memory.reveal.originals import OpenedOriginals
 from mnemoscope.memory.rules.rule import StandaloneRule
-from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.verdict_event import VerdictEvent
 from tests.kit.event_parts import parts_of

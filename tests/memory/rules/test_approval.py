@@ -15,6 +15,7 @@ from mnemoscope.memory import (
     Approval,
     ConfigurationError,
     Draft,
+    Facts,
     HeldError,
     Mnemoscope,
     Outcome,
@@ -22,12 +23,12 @@ from mnemoscope.memory import (
     Score,
     load_settings,
 )
+from mnemoscope.memory.api import KeyedHashes
 from mnemoscope.memory.rules.agreement import GateAgreement, change_mode
 from mnemoscope.memory.rules.approval import fenced
 from mnemoscope.memory.rules.decisions import Decision, decision_event
 from mnemoscope.memory.rules.recheck import Answer, recheck
-from mnemoscope.memory.rules.rule import Facts, facts_from
-from mnemoscope.memory.rules.run_facts import KeyedHashes
+from mnemoscope.memory.rules.rule import facts_from
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.verdict_event import Choice, VerdictEvent
 from tests.kit.event_parts import parts_of

@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from mnemoscope.audit.record.header import of_event
+from mnemoscope.memory import Facts, Point, Stopping
 from mnemoscope.memory.rules.recheck import EARLIER, Answer, recheck
-from mnemoscope.memory.rules.rule import Facts, Point, Turn, facts_from, verdict_event
+from mnemoscope.memory.rules.rule import Turn, facts_from, verdict_event
 from mnemoscope.memory.rules.spending import Spending
-from mnemoscope.memory.rules.stopping import Stopping
 
 MOST = 1_000
 KINDS = {"Stopping": Stopping, "Spending": Spending}

@@ -13,8 +13,19 @@ import pytest
 from langgraph.store.base import GetOp, PutOp
 from langgraph.store.memory import InMemoryStore
 
-from mnemoscope.memory import ConfigurationError, RefusedError, Role, Roles, context, granted
-from mnemoscope.memory.rules.rule import PASSES, Action, Facts, Outcome, Point
+from mnemoscope.memory import (
+    Action,
+    ConfigurationError,
+    Facts,
+    Outcome,
+    Point,
+    RefusedError,
+    Role,
+    Roles,
+    context,
+    granted,
+)
+from mnemoscope.memory.api import PASSES
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.verdict_event import VerdictEvent
 from tests.kit.event_parts import parts_of

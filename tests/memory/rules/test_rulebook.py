@@ -18,6 +18,7 @@ from langgraph.store.memory import InMemoryStore
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.memory import (
     ConfigurationError,
+    Facts,
     Fails,
     HeldError,
     Outcome,
@@ -28,9 +29,9 @@ from mnemoscope.memory import (
     Verdict,
     context,
 )
-from mnemoscope.memory.rules.rule import ALLOW, Facts, facts_from
+from mnemoscope.memory.api import Status
+from mnemoscope.memory.rules.rule import ALLOW, facts_from
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.event import Status
 from mnemoscope.telemetry.event.verdict_event import VerdictEvent
 from tests.kit.event_parts import parts_of
 

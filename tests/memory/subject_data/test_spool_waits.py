@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemoscope.audit.sink.spool import spool_files
-from mnemoscope.memory import Mnemoscope
-from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory import Mnemoscope, load_settings
 from tests.kit.patience import GIVE_UP_S
 
 

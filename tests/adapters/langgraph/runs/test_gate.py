@@ -19,14 +19,12 @@ from langgraph.types import RetryPolicy
 from mnemoscope.adapters.langgraph.runs.budget_gate import guard_models
 from mnemoscope.adapters.langgraph.runs.gate import _GateHandler, gate
 from mnemoscope.adapters.langgraph.runs.stream import UsageFactory
-from mnemoscope.memory import Budget, BudgetExceeded, feature
+from mnemoscope.memory import Budget, BudgetExceeded, Scope, feature
+from mnemoscope.memory.api import Status, Usage
 from mnemoscope.memory.budgets.budgets import Budgets
-from mnemoscope.memory.context import Scope
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.budget_event import BudgetEvent
-from mnemoscope.telemetry.event.event import Status
 from mnemoscope.telemetry.event.node_run import NodeRun
-from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.pricing.prices import Price, Prices
 from tests.kit.patience import GIVE_UP_S
 

@@ -28,8 +28,8 @@ from mnemoscope.memory import (
     Stopping,
     context,
 )
+from mnemoscope.memory.api import Status
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.event import Status
 from mnemoscope.telemetry.event.verdict_event import VerdictEvent
 from tests.kit.event_parts import parts_of
 

@@ -95,7 +95,7 @@ class RevealAnswers:
         classes: frozenset[OperationClass],
         accounting: ModelAccounting,
     ) -> None:
-        self._store = parts.store
+        self._store, self._tracing = parts.store, parts.tracing
         self._workers, self._faults, self._clock = parts.workers, parts.faults, parts.clock
         self._wait_s = parts.limits[OperationClass.RECALL].deadline_s or LONGEST_S
         self._opened = opened
@@ -224,7 +224,7 @@ class RevealAnswers:
                 store=STORE,
                 method="reveal",
                 status=Status.OK,
-                trace=of.trace,
+                trace=self._tracing.capture(),
                 hits=shown,
                 subject=of.subject,
                 tenant=of.tenant,

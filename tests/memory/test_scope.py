@@ -110,7 +110,7 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("operators", "told"),
         [
-            ("PERSON=hash", "operator of PERSON must be one of tag, pseudonym, mask, keep"),
+            ("PERSON=hash", "operator of PERSON must be one of tag, pseudonym, mask, drop, keep"),
             ("NAME=tag", "NAME is not an entity"),
             ("PERSON", "MNEMOSCOPE_PII_OPERATORS: .*expected ENTITY=operator"),
             ("=tag", "MNEMOSCOPE_PII_OPERATORS: .*expected ENTITY=operator"),

@@ -14,6 +14,7 @@ from mnemoscope.audit import AuditLog
 from mnemoscope.audit.verification import whole
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from tests.kit import tampering
+from tests.kit.outlived_details import outlive
 
 SECRET = bytes(range(32))
 GAP = {"writer": "00000000000000aa", "from_wseq": 2, "to_wseq": 3, "count": 2, "reason": "full"}
@@ -169,10 +170,11 @@ def test_a_checkpoint_kept_elsewhere_is_held_against_it(log, tmp_path, capfd, ev
     assert "an old copy put back" in capfd.readouterr().err
 
 
-def test_a_bundle_is_checked_by_itself(log, tmp_path, capfd, monkeypatch):
+@pytest.mark.usefixtures("log")
+def test_a_bundle_is_checked_by_itself(tmp_path, capfd, monkeypatch, event_factory):
     """Without the trail and its secret: its own line and code, also as JSON."""
-    with log.tables.writing() as (connection, _head):
-        connection.execute("DELETE FROM audit_detail")  # as retention does
+    outlive(tmp_path / "old.db", SubjectKeys(SECRET), event_factory)
+    monkeypatch.setenv("MNEMOSCOPE_AUDIT_URL", f"sqlite:///{tmp_path}/old.db")
     customer = ["--customer", "ada@example.com", "--out", "x.zip"]
     run(["audit", "export", *customer])
     monkeypatch.delenv("MNEMOSCOPE_AUDIT_URL")

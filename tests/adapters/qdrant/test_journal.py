@@ -16,6 +16,7 @@ from mnemoscope.adapters.qdrant.journal import JOURNALLED, writes
 from mnemoscope.adapters.qdrant.methods import METHODS as TABLE
 from mnemoscope.adapters.qdrant.methods import table
 from mnemoscope.memory.api import OperationClass
+from mnemoscope.memory.journal.codec import ArgumentCodec
 
 from .conftest import ADA, COLLECTION, filled
 
@@ -123,7 +124,7 @@ async def test_what_was_written_while_qdrant_was_down_is_there_afterwards(
 @pytest.mark.parametrize("method", sorted(CALLS))
 def test_arguments_come_back_as_they_were(method):
     """Models and enums too, of the same classes."""
-    values = writes(None, table(None)).values
+    values = ArgumentCodec(writes(None, table(None)).models)
 
     back = values.value(values.text(CALLS[method]))
 
@@ -145,12 +146,12 @@ def test_every_model_of_qdrant_is_known_by_its_name():
     kinds = [each for each in vars(rest).values() if isinstance(each, type)]
     wanted = {each for each in kinds if issubclass(each, (BaseModel, Enum))}
 
-    assert wanted <= set(writes(None, table(None)).values._models.values())
+    assert wanted <= set(writes(None, table(None)).models.values())
 
 
 def test_names_that_python_forbids_come_back():
     """Qdrant calls one field ``except``."""
-    values = writes(None, table(None)).values
+    values = ArgumentCodec(writes(None, table(None)).models)
     match = models.MatchExcept(**{"except": ["a"]})
 
     assert values.value(values.text(match)) == match
@@ -158,7 +159,7 @@ def test_names_that_python_forbids_come_back():
 
 def test_vectors_come_back_as_they_were():
     """Of numpy as well, with their precision."""
-    values = writes(None, table(None)).values
+    values = ArgumentCodec(writes(None, table(None)).models)
     vector = np.array([0.1, 1e-9], dtype=np.float32)
 
     back = values.value(values.text({"vector": vector}))["vector"]

@@ -17,6 +17,7 @@ from mnemoscope.audit.bundle.verify import check
 from mnemoscope.audit.database.errors import SubjectConflictError
 from mnemoscope.memory.api import Deletes, OperationClass, Redacted, Status, Usage
 from mnemoscope.telemetry.event.event import Journalled
+from tests.kit.outlived_details import outlive
 
 FILES = {
     *("README.html", "manifest.json", "manifest.note", "memories.jsonl", "events.jsonl"),
@@ -248,11 +249,11 @@ def test_what_a_failing_store_has_told_is_not_told_again_from_the_log(
 
 
 @pytest.mark.fault(83, "export of an unknown customer", expected="refused: nobody known")
-def test_a_customer_of_whom_nothing_is_left_holds_no_data(log, bundled, event_factory):
+def test_a_customer_of_whom_nothing_is_left_holds_no_data(
+    tmp_path, subject_keys, bundled, event_factory
+):
     """A whole bundle that says so, and verifies; of somebody unknown there is none."""
-    log.append([event_factory()])
-    with log.tables.writing() as (connection, _head):  # as retention does
-        connection.execute("DELETE FROM audit_detail")
+    outlive(tmp_path / "audit.db", subject_keys, event_factory)
     bundle = bundled()
 
     with pytest.raises(UnknownSubjectError):

@@ -13,6 +13,7 @@ from mnemoscope.audit.bundle.latest import MEMORIES_SHOWN
 from mnemoscope.audit.bundle.notice import Notice
 from mnemoscope.audit.bundle.reading import dialogue, marked, readable
 from mnemoscope.memory.api import OperationClass, Redacted, Status
+from tests.kit.outlived_details import outlive
 
 VOID = {"meta", "br", "input"}
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>&amp;'\""
@@ -238,11 +239,9 @@ def test_incomplete_is_the_first_thing_that_is_said(log, read, things, event_fac
     assert "secret" not in page
 
 
-def test_that_nothing_is_left_is_told(log, read, event_factory):
+def test_that_nothing_is_left_is_told(tmp_path, subject_keys, read, event_factory):
     """No data, in so many words, of somebody who is known."""
-    log.append([event_factory()])
-    with log.tables.writing() as (connection, _head):  # as retention does
-        connection.execute("DELETE FROM audit_detail")
+    outlive(tmp_path / "audit.db", subject_keys, event_factory)
 
     assert "No data is held about you." in read().page
 

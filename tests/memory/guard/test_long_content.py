@@ -277,11 +277,11 @@ def test_nothing_is_lost_between_two_parts(fresh, shift):
 def stuck(monkeypatch, fresh):
     """Return a redactor that waits in each search on a worker until the test lets it go."""
     redactor, go, find = fresh(), threading.Event(), engines.Engine._find
-    redactor.texts, here = [], threading.current_thread()
+    redactor.searched, here = [], threading.current_thread()
 
     def search(self, text, *rest):
         if threading.current_thread() is not here:
-            redactor.texts.append(len(text))
+            redactor.searched.append(len(text))
             assert go.wait(GIVE_UP_S)
         return find(self, text, *rest)
 
@@ -313,7 +313,7 @@ async def test_a_redaction_that_takes_too_long_ends_at_the_deadline(
     assert event.error == "mnemoscope.memory.errors.RedactionTimeoutError"
     assert guard.limits[op_class].bulkhead.in_flight == 0
     assert eventually(lambda: len(guard.deadline._workers._idle) == 1)
-    assert len(stuck.texts) <= 1  # of fifty: nobody waits for the others
+    assert len(stuck.searched) <= 1  # of fifty: nobody waits for the others
 
 
 async def test_a_few_long_contents_are_redacted_at_once(
@@ -333,7 +333,7 @@ async def test_a_few_long_contents_are_redacted_at_once(
         for guard in guards
         for _ in range(20)
     ]
-    await asyncio.to_thread(eventually, lambda: len(stuck.texts) == REDACTIONS)
+    await asyncio.to_thread(eventually, lambda: len(stuck.searched) == REDACTIONS)
     assert await asyncio.to_thread(eventually, lambda: places.waiting == 40 - REDACTIONS)
     threads = threading.active_count() - before
     stuck.go.set()
@@ -370,14 +370,14 @@ async def test_a_cancelled_call_leaves_its_redaction(make_guard, make_operation,
         return arguments["texts"]
 
     task = asyncio.create_task(guard.acall(writing(make_operation, documents(50)), store))
-    await asyncio.to_thread(eventually, lambda: bool(stuck.texts))
+    await asyncio.to_thread(eventually, lambda: bool(stuck.searched))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     stuck.go.set()
 
     assert eventually(lambda: len(guard.deadline._workers._idle) == 1)
-    assert len(stuck.texts) == 1
+    assert len(stuck.searched) == 1
 
 
 BOUNDED = CallBound(10_000)

@@ -290,8 +290,12 @@ def test_what_is_kept_is_encrypted_and_comes_back_whole(
     sink, drain = slow
     content = Redacted({"query": "likes green tea"}, 15)
     emit(drain, [event_factory(content=content, run="r-17") for _ in range(100)])
-    written = b"".join(each.read_bytes() for each in spool_files(tmp_path / "audit.spool"))
-    assert written
+
+    def spilled():
+        return b"".join(each.read_bytes() for each in spool_files(tmp_path / "audit.spool"))
+
+    assert until(spilled)  # by the lane's own thread
+    written = spilled()
     assert [
         word for word in (b"green tea", b"ada@example", b"r-17", b"acme") if word in written
     ] == []

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.delivery.lane import delivering
@@ -27,9 +26,6 @@ from ..privacy.engine.redactor import RedactorHealth
 from ..privacy.models.name_model import ModelState, install_hint, is_installed
 from ..settings import Settings, unknown_settings
 from .model import GRAVITY, Check, Health, Question, State, ask, failed
-
-if TYPE_CHECKING:
-    pass
 
 DISABLED = Health(
     checks=(

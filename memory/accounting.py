@@ -15,6 +15,7 @@ from ..telemetry.event.trace import Tracing
 from ..telemetry.event.usage import Usage
 from ..telemetry.pricing.prices import Prices
 from ..telemetry.process.faults import Faults
+from ..telemetry.process.fork import reset_after_fork
 from .context import Scope
 from .errors import BudgetExceededError
 from .guard.labels import Labels
@@ -119,6 +120,14 @@ class ModelAccounting:
     tells_content: bool = False
     unattributed_calls: int = 0
     is_closed: bool = False
+
+    def __post_init__(self) -> None:
+        """Begin to count anew in forked children, as budgets do."""
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Count none of the parent's calls in a forked child."""
+        self.unattributed_calls = 0
 
     def charge(self, scope: Scope, usage: Usage, *, failed: bool = False) -> None:
         """Count what a model call that ended has used. Never raises: the run goes on."""

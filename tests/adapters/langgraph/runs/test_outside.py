@@ -141,6 +141,17 @@ def test_what_belongs_to_nobody_is_said(calls):
         assert "1 model calls began in threads without a context" in said
 
 
+def test_a_forked_child_counts_none_of_its_parents():
+    """What belongs to nobody there is told by the parent alone."""
+    calls = next(each for each in WAYS if each not in OF_THE_NODE)
+    with scope_for_tests() as (scope, _sink):
+        scope.runnable(graph_that(calls)).invoke({})
+        scope._parts.accounting.forked()
+
+        told = [each.detail for each in scope.health().checks if each.name == "context"]
+        assert not any("model calls" in each for each in told)
+
+
 @pytest.mark.parametrize("calls", WAYS)
 def test_a_call_outside_of_any_graph_is_counted(calls):
     """Once the scope watches any."""

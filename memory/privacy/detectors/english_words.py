@@ -31,6 +31,8 @@ _ENDINGS = (
 )
 """Endings of inflected words, and what stands there in the plain ones."""
 
+_BY_LAST_LETTER = {last: [each for each in _ENDINGS if each[0][-1] == last] for last in "sdytrgn"}
+
 _BEGINNINGS = compile_later("(?:re|un|pre|de|co|sub|super|over|non|auto|multi)-?(?=[a-z]{4})")
 _MIN_STEM_CHARS = 3
 _JOINTS = str.maketrans({"-": " ", "'": " ", "\u2019": " "})
@@ -67,7 +69,7 @@ def is_english_word(word: str) -> bool:
 
 def _plain_forms(word: str) -> list[str]:
     found = [word]
-    for ending, plain in _ENDINGS:
+    for ending, plain in _BY_LAST_LETTER.get(word[-1:], ()):
         stem = word.removesuffix(ending)
         if stem != word and len(stem) >= _MIN_STEM_CHARS:
             found.append(stem + plain)

@@ -26,11 +26,20 @@ _FORM = compile_later(
     r"|\w\(\)|\w\.\w+\(|[^\W\d]\w*_\w+[ ]?[=(:,]|[=-]>|::|==|!=|&&|\|\|"
     r"|\b(?:self|this)\.\w|</?[a-z]+>"
 )
+_SIGN = compile_later(
+    r"=|\[|;|\{|\}|_|&|\||<|->|::|\"[ ]?:|\((?<=\w\()|self\.|this\."
+    r"|TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|FATAL|CRITICAL|SEVERE"
+)
+"""One of these is in what `_FORM` finds anywhere; a literal begins each, so that it is fast."""
+
+_FIRST, _LAST = frozenset('#/*>$-"0123456789'), frozenset(":{(,\\\n")
 _COMMENT = compile_later(r"^\s*(?:#|//|/\*+|\*|--|;)+\s*|(?<=\s)(?:#|//)\s")
 _MARK = compile_later(
     r"`[^`\n]+`|\w\(\)|(?<!\w)--[a-z]|\bv?\d+\.\d+\.\d|\b[a-z]+[A-Z]\w+|\w_\w|\w\.[a-z]{1,4}\b(?<!\.[a-z])"
     r"|(?<![\w/])/?\w+/\w+/|::"
 )
+_SIGN_OF_MARK = compile_later(r"`|\(\)|--|\.[\da-z]|_|/|::")
+_CAPITAL_WITHIN = compile_later(r"[A-Z](?<=[a-z].)")
 _ACRONYM = compile_later(r"\b[A-Z]{2,5}s?\b(?<![ ]I)")
 _QUOTED = compile_later(r"[\"'`]([^\"`]{9,})[\"'`]")
 _LINE_CHARS, _WORDS_OF_SENTENCE = 400, 5
@@ -39,7 +48,7 @@ _LINE_CHARS, _WORDS_OF_SENTENCE = 400, 5
 def is_technical(line: str) -> bool:
     """Return whether a line is of code, JSON or a log, and no sentence is quoted there."""
     line = line[:_LINE_CHARS]
-    if _FORM.search(line) is None:
+    if not _may_have_form(line) or _FORM.search(line) is None:
         return False
     comment = _COMMENT.search(line)
     said = [line[comment.end() :]] if comment else _QUOTED.findall(line)
@@ -49,7 +58,18 @@ def is_technical(line: str) -> bool:
 def is_about_technology(line: str) -> bool:
     """Return whether code, versions, files or several acronyms stand in a line."""
     line = line[:_LINE_CHARS]
-    return _MARK.search(line) is not None or _acronyms_in(line) > 1
+    has_sign = _SIGN_OF_MARK.search(line) is not None or _CAPITAL_WITHIN.search(line) is not None
+    return (has_sign and _MARK.search(line) is not None) or _acronyms_in(line) > 1
+
+
+def _may_have_form(line: str) -> bool:
+    """Return whether what every form begins with, ends with or holds is in a line: cheap."""
+    return (
+        _SIGN.search(line) is not None
+        or line.lstrip()[:1] in _FIRST
+        or line[-1:] in _LAST
+        or line.startswith(("import ", "from "))
+    )
 
 
 def _acronyms_in(text: str) -> int:

@@ -20,7 +20,7 @@ from .features import read_sequences
 from .lists import small_names, word_table
 from .tagger import ItemReading, load
 from .weighing import LanguageReading, Weights, read_weights
-from .words import Sequence, Token, Words
+from .words import Sequence, Token, shared_words
 
 WHY = "the model of names"
 _TAKEN = 0.4
@@ -78,7 +78,7 @@ def find_persons(
     if not text.isascii():
         # A lone surrogate cannot be encoded for a model; "?" is as long.
         text = text.encode("utf-8", "replace").decode()
-    yield from _find("names", text, read_sequences(text, Words()), reading)
+    yield from _find("names", text, read_sequences(text, shared_words()), reading)
     if not text.isascii() and _UNSPACED.search(text):
         yield from _find("names_unspaced", text, unspaced.read_sequences(text), reading)
         # Without a character of its own script a Japanese text looks like Chinese: both are asked.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from enum import IntEnum
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from ..detectors.english_words import is_english_word
 from ..detectors.lexicon import fold
-from .lists import NAMES, plain_kinds, word_table
+from .lists import NAMES, plain_kinds, small_names, word_table
 
 THINGS = frozenset("tbPpqxn")
-_COMMON = frozenset("oWk")
-_MOST_LISTED = 10_000
+_MAY_BE = frozenset("gfew")
+_UNCASED, _UNSPACED = "\u0590", "\u0e00"
+_MOST_KEPT, _LONGEST_KEPT = 8_192, 32
 _ACRONYM, _LONGEST_NUMBER, _MOST_KINDS = 3, 4, 6
 
 
@@ -43,6 +45,55 @@ def _name(text: str, kinds: str) -> str:
     return "s" if text.islower() else "u"
 
 
+class Candidacy(IntEnum):
+    """
+    Whether a word may be an item, as far as the word itself tells.
+
+    Attributes:
+        NONE: Never: a sign, a number, or a small or ordinary word.
+        ITEM: Always.
+        UNCASED: It has no capitals: near names.
+        SMALL: Where it goes on with a name, or is announced.
+        SMALL_NAME: A name written small, unless it is a part of an identifier.
+    """
+
+    NONE = 0
+    ITEM = 1
+    UNCASED = 2
+    SMALL = 3
+    SMALL_NAME = 4
+
+
+def _candidacy(text: str, folded: str, kinds: str) -> Candidacy:
+    first = text[:1]
+    if not first.isalpha() or kinds == "0":
+        return Candidacy.NONE
+    is_common = "o" in kinds or "k" in kinds
+    if first.isupper():
+        is_letter = len(text) == 1 and text != "I"
+        is_item = not is_common or is_letter or not _MAY_BE.isdisjoint(kinds)
+        return Candidacy.ITEM if is_item else Candidacy.NONE
+    if first >= _UNCASED:
+        return Candidacy.UNCASED if first < _UNSPACED else Candidacy.NONE
+    if folded in small_names():
+        return Candidacy.SMALL_NAME
+    return Candidacy.NONE if "o" in kinds and "a" not in kinds else Candidacy.SMALL
+
+
+CAPITAL, ENGLISH, SMALL, LETTER, MARK = "CESLM"
+"""Words by their first character: a capital, small ones in English or not, others; and signs."""
+
+
+def _sort(text: str, kinds: str, shape: str) -> str:
+    if not text[:1].isalpha():
+        return MARK
+    if text[0].isupper():
+        return CAPITAL
+    if shape not in {"x", "x1"}:
+        return LETTER
+    return ENGLISH if "o" in kinds else SMALL
+
+
 class Word:
     """
     A word, number or sign, and the attributes that it gives to itself and to its neighbours.
@@ -54,6 +105,8 @@ class Word:
         is_hidden: It is taken to be in no list of names.
         shape: Its capitals.
         name: The kind of name or thing that lists say it is, in one letter.
+        candidacy: Whether it may be an item of a sequence.
+        sort: `CAPITAL`, `ENGLISH`, `SMALL`, `LETTER` or `MARK`.
     """
 
     def __init__(self, text: str, folded: str, kinds: str, *, is_hidden: bool) -> None:
@@ -63,6 +116,8 @@ class Word:
         self.is_hidden = is_hidden
         self.shape = _shape(text)
         self.name = _name(text, kinds)
+        self.candidacy = _candidacy(text, folded, kinds)
+        self.sort = _sort(text, kinds, self.shape)
 
     def __repr__(self) -> str:
         """Hide the word."""
@@ -116,9 +171,12 @@ class Word:
 OUTSIDE = Word("", "", "", is_hidden=False)
 
 
-class Words:
+NEWLINE = Word("\n", "#", "#", is_hidden=False)
+
+
+class Words(dict[str, Word]):
     """
-    The words of one text, each read once.
+    Words, numbers and signs by their text, each read at its first use.
 
     Args:
         hidden: Folded words that are taken to be in no list of names: so the model learns that not
@@ -126,34 +184,39 @@ class Words:
     """
 
     def __init__(self, hidden: frozenset[str] = frozenset()) -> None:
+        super().__init__()
         self._hidden = hidden
-        self._known: dict[str, Word] = {}
 
-    def read(self, text: str) -> Word:
-        """Return a word, number or sign."""
-        word = self._known.get(text)
-        if word is None:
-            word = self._known[text] = _LISTED.get(text) or self._look_up(text)
+    def __missing__(self, text: str) -> Word:
+        """Read a word, and keep it unless it is long."""
+        word = NEWLINE if text == "\n" else self._read(text)
+        if len(text) <= _LONGEST_KEPT:
+            if len(self) >= _MOST_KEPT:
+                self.clear()
+            self[text] = word
         return word
 
-    def _look_up(self, text: str) -> Word:
+    def __repr__(self) -> str:
+        """Hide the words."""
+        return f"Words({len(self)} words)"
+
+    def _read(self, text: str) -> Word:
         if not text[0].isalpha() or any(map(str.isdigit, text)):
-            kind = "0" if text.isalnum() else "#" if text == "\n" else text
-            folded = text if text != "\n" and len(text) <= _LONGEST_NUMBER else kind
+            kind = "0" if text.isalnum() else text
+            folded = text if len(text) <= _LONGEST_NUMBER else kind
             return Word(text, folded, kind, is_hidden=False)
         folded = fold(text)
         kinds = word_table().get(folded, "")
         is_hidden = folded in self._hidden
         if is_hidden:
             kinds = "".join(each for each in kinds if each not in NAMES)
-        word = Word(text, folded, kinds, is_hidden=is_hidden)
-        if _COMMON.intersection(kinds) and not self._hidden and len(_LISTED) < _MOST_LISTED:
-            _LISTED[text] = word
-        return word
+        return Word(text, folded, kinds, is_hidden=is_hidden)
 
 
-_LISTED: dict[str, Word] = {}
-"""Words of the lists of common words, which say nothing of anybody: read once a process."""
+@cache
+def shared_words() -> Words:
+    """Return the words of this process: what is known of a word is the same in every text."""
+    return Words()
 
 
 class Token(NamedTuple):

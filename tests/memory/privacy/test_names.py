@@ -137,8 +137,20 @@ def test_threads_read_the_same():
 def test_what_is_kept_of_words_shows_none():
     """In a traceback of a crash reporter, say."""
     text = "my name is Anna Smith"
-    words = find.Words()
-    shown = [repr(each) for each in find.read_sequences(text, words)]
+    kept = type(find.shared_words())()
+    shown = [repr(each) for each in find.read_sequences(text, kept)]
 
     assert shown
-    assert not any("Anna" in each for each in [*shown, repr(words.read("Anna"))])
+    assert not any("Anna" in each for each in [*shown, repr(kept), repr(kept["Anna"])])
+
+
+def test_words_are_kept_within_bounds(monkeypatch):
+    """However many words texts have, and however long they are, memory stays flat."""
+    monkeypatch.setattr("mnemoscope.memory.privacy.names.words._MOST_KEPT", 10)
+    kept = type(find.shared_words())()
+
+    for number in range(100):
+        assert kept[f"Quorl{'a' * number}"].text == f"Quorl{'a' * number}"
+
+    assert len(kept) <= 10
+    assert max(map(len, kept)) <= 32

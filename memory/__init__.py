@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .context import Scope, context, feature
 from .default_scope import configure, observe
 from .errors import (
+    AssemblyError,
     AuditUnavailableError,
     BudgetExceeded,
     BudgetExceededError,
@@ -40,6 +41,8 @@ from .scope import Mnemoscope, open_audit, quiet_clients
 
 if TYPE_CHECKING:
     from ..telemetry.event.verdict_event import Outcome, Point
+    from .assemble.assembly import Assembly, BlockReceipt, LeftOut, estimate_tokens
+    from .assemble.block import Block, PromptItem, Tier, clean_input
     from .budgets.budget import Budget
     from .budgets.budgets import BudgetStatus
     from .handoff.handoff import Handoff
@@ -57,7 +60,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Action",
     "Approval",
+    "Assembly",
+    "AssemblyError",
     "AuditUnavailableError",
+    "Block",
+    "BlockReceipt",
     "BreakerPolicy",
     "Budget",
     "BudgetExceeded",
@@ -75,6 +82,7 @@ __all__ = [
     "Health",
     "HeldError",
     "KeyMismatchError",
+    "LeftOut",
     "Mnemoscope",
     "MnemoscopeError",
     "Mode",
@@ -84,6 +92,7 @@ __all__ = [
     "Phases",
     "Point",
     "Policy",
+    "PromptItem",
     "RedactionCallback",
     "RedactionError",
     "RedactionMatch",
@@ -102,13 +111,16 @@ __all__ = [
     "StoppedError",
     "Stopping",
     "StoreUnavailableError",
+    "Tier",
     "Trust",
     "UncertainErasureError",
     "UnsupportedClientError",
     "VaultError",
     "Verdict",
+    "clean_input",
     "configure",
     "context",
+    "estimate_tokens",
     "feature",
     "granted",
     "load_settings",
@@ -118,6 +130,10 @@ __all__ = [
 
 _MODULES = {
     **dict.fromkeys(("Approval", "Draft", "Score"), ".rules.approval"),
+    **dict.fromkeys(
+        ("Assembly", "BlockReceipt", "LeftOut", "estimate_tokens"), ".assemble.assembly"
+    ),
+    **dict.fromkeys(("Block", "PromptItem", "Tier", "clean_input"), ".assemble.block"),
     "Budget": ".budgets.budget",
     "BudgetStatus": ".budgets.budgets",
     "Handoff": ".handoff.handoff",

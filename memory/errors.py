@@ -17,6 +17,7 @@ Exceptions of this library.
     * UncertainErasureError               it cannot be told whether all of a customer is erased
   * AuditUnavailableError                 audit mode strict, and auditing is impossible
   * HandoffError (ValueError)             an agent's output is not what its schema says
+  * AssemblyError (ValueError)            what a prompt must have is more than its budget
   * BudgetExceededError (RuntimeError)    a budget with on_exceeded="stop" is spent
   * RuleError (RuntimeError)              a rule that is not in shadow does not allow it
     * StoppedError                        the run ends
@@ -29,7 +30,7 @@ message quotes a value of the user's: names, types and numbers only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..telemetry.event.format import in_unit
@@ -262,6 +263,26 @@ class HandoffError(MnemoscopeError, ValueError):
         )
         self.schema = schema.__name__
         self.problems = problems
+
+
+class AssemblyError(MnemoscopeError, ValueError):
+    """
+    What may never be pruned from a prompt has more tokens than the prompt may have.
+
+    Attributes:
+        blocks: Names of the blocks with such items.
+        tokens: Their tokens.
+        total: Tokens that the prompt may have.
+    """
+
+    def __init__(self, blocks: Sequence[str], tokens: int, total: int) -> None:
+        super().__init__(
+            f"{', '.join(blocks)}: {tokens:,} tokens of what is never pruned, and the prompt may "
+            f"have {total:,}: prune by a rule of your own, or raise the total"
+        )
+        self.blocks = tuple(blocks)
+        self.tokens = tokens
+        self.total = total
 
 
 class BudgetExceededError(MnemoscopeError, RuntimeError):

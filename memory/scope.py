@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ..telemetry.event.event import Event
     from ..telemetry.event.subject import Subject
     from .api import StoreAdapter
+    from .assemble.assembly import Assembly
+    from .assemble.block import Block
     from .budgets.budget import Budget
     from .budgets.budgets import BudgetStatus
     from .build import Parts
@@ -365,6 +367,49 @@ class Mnemoscope:
         return observed(
             self.guard_for, store=store, operation=operation, neutral=neutral, inline=inline
         )
+
+    def assemble(
+        self,
+        blocks: Sequence[Block],
+        *,
+        total: int = 6_100,
+        count: Callable[[str], int] | None = None,
+    ) -> Assembly:
+        """
+        Return a prompt of *blocks*, read through their guarded clients, with a receipt.
+
+        No model is asked. Immutable and canonical facts, texts and latest turns are never cut; of
+        the rest stays what has room.
+
+        Args:
+            blocks: In the order of the prompt.
+            total: Tokens that it may have.
+            count: Returns how many tokens a text has. None: `estimate_tokens`.
+
+        Raises:
+            AssemblyError: What is never cut has more tokens than *total*.
+            ConfigurationError: The budgets are more than *total*, a source has no known form, or a
+                client is asynchronous: use `aassemble`.
+
+        Examples:
+            >>> facts = Block("facts", store, 500, ask={"namespace_prefix": ("c-42",), "limit": 50})
+            >>> scope.assemble([Block("you", "You are a clerk.", 100), facts], total=600).text
+        """
+        from .assemble.assembly import assemble, estimate_tokens  # noqa: PLC0415 - where wanted
+
+        return assemble(blocks, total, count or estimate_tokens)
+
+    async def aassemble(
+        self,
+        blocks: Sequence[Block],
+        *,
+        total: int = 6_100,
+        count: Callable[[str], int] | None = None,
+    ) -> Assembly:
+        """Return a prompt of *blocks*, as `assemble` does; of asynchronous clients too."""
+        from .assemble.assembly import aassemble, estimate_tokens  # noqa: PLC0415 - where wanted
+
+        return await aassemble(blocks, total, count or estimate_tokens)
 
     def text_to_embed(self, text: str) -> str:
         """

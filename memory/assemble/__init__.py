@@ -1,0 +1,1 @@
+"""Prompts put together from guarded stores, block by block, within a budget of tokens."""

@@ -80,8 +80,10 @@ _IDS = compile_later(
     rf"(?:{_UUID_SHAPE}|\d{{1,7}})(?:\n(?:{_UUID_SHAPE}|\d{{1,7}}))*", re.IGNORECASE | re.ASCII
 )
 """UUIDs and numbers too short to identify anybody, one a line."""
-_NUMBERED = compile_later(r"^(?=.{1,15}$)(((?:[a-z]++[_-]?+)*+)\d{1,6})$", re.MULTILINE | re.ASCII)
-"""Small words and a number too short to identify anybody: the text, and the words before it."""
+_NUMBERED = compile_later(
+    r"^(?=.{1,24}$)(((?:[a-z]++[_-]?+)*+)\d{1,6}((?:[_-][a-z]++)*+))$", re.MULTILINE | re.ASCII
+)
+"""Small words about a number too short to identify anybody: the text, what is before, behind it."""
 
 _TEXTS_AT_ONCE = 4_096
 _MANY_NUMBERED = 64
@@ -173,7 +175,7 @@ class Engine:
 
         They are those in which nothing is that a detector waits for, and those that differ in a
         number alone: ``setting_17`` is nobody's unless the words before the number announce one. So
-        the words are searched, with a few numbers behind them, and not each text.
+        the words are searched, with a few numbers in its place, and not each text.
 
         Args:
             texts: Such as the keys of one mapping.
@@ -183,7 +185,7 @@ class Engine:
         plain: set[str] = set()
         if not self._patterns_only:
             return plain
-        wordings: dict[str, bool] = {}
+        wordings: dict[tuple[str, str], bool] = {}
         for start in range(0, len(texts), _TEXTS_AT_ONCE):
             if pace is not None:
                 pace.between_pieces()
@@ -199,23 +201,23 @@ class Engine:
         return plain
 
     def _find_numbered(
-        self, lines: str, wordings: dict[str, bool], known: KnownIdentifiers
+        self, lines: str, wordings: dict[tuple[str, str], bool], known: KnownIdentifiers
     ) -> Iterator[str]:
         """Yield those *lines* that need no search, of words that many of them have."""
-        found = _NUMBERED.findall(lines)
+        found = [(text, (before, behind)) for text, before, behind in _NUMBERED.findall(lines)]
         for wording, count in Counter(wording for _, wording in found).items():
             if count >= _MANY_NUMBERED and wording not in wordings:
-                wordings[wording] = self._may_be_numbered(wording, known)
+                wordings[wording] = self._may_be_numbered(*wording, known)
         for text, wording in found:
             if wordings.get(wording):
                 yield text
 
-    def _may_be_numbered(self, wording: str, known: KnownIdentifiers) -> bool:
-        """Return whether a short number behind *wording* is nobody's, whichever it is."""
-        text = f"{wording}0"
+    def _may_be_numbered(self, before: str, behind: str, known: KnownIdentifiers) -> bool:
+        """Return whether a short number between two wordings is nobody's, whichever it is."""
+        text = f"{before}0{behind}"
         if identifiers.announces(text, extract_features(text)):
             return False
-        return not any(self.find(wording + number, known) for number in _NUMBERS)
+        return not any(self.find(before + number + behind, known) for number in _NUMBERS)
 
     def mentions(self, text: str, known: KnownIdentifiers) -> bool:
         """

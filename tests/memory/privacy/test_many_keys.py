@@ -49,6 +49,9 @@ def _is_small(word: str) -> bool:
     return len(word) < 8 and all(map(ascii_lowercase.__contains__, word))
 
 
+MANY_OF_ONE = 80
+"""As many keys of one wording as are told by samples."""
+
 NOBODY = KnownIdentifiers(())
 PERSONAL = (
     *("ada@example.com", "+49 171 3456789", "(212) 555-0187", "4556 7375 8689 9855", "536-90-4399"),
@@ -183,7 +186,7 @@ def test_a_model_for_names_costs_counted_keys_nothing(with_model):
     assert functions_of(lambda: with_model.begin().value(value), OURS) / MANY < 4
 
 
-@pytest.mark.parametrize("form", ["key-{}", "k{}", "setting_{}"])
+@pytest.mark.parametrize("form", ["key-{}", "k{}", "setting_{}", "key_{:06}_ab"])
 def test_a_counted_key_costs_a_few_functions(redactor, form):
     """Not the hundred that search a text: 300,000 keys are to be stored within a deadline."""
     value = {form.format(number): number for number in range(MANY)}
@@ -202,6 +205,18 @@ def test_keys_among_very_many_are_as_the_same_keys_among_few(redactor):
         among_many = set(redactor.begin().value(keys | filling)) - filling.keys()
 
         assert among_many == set(redactor.begin().value(keys)) - filling.keys()
+
+
+@pytest.mark.parametrize("behind", ["_ab", "_no", "-main_st", "_account"])
+def test_numbered_keys_with_an_ending_are_as_each_alone(redactor, behind):
+    """Whether the words before the number announce somebody's, or the words behind it do."""
+    for seed, wording in enumerate(wordings(11, 20)):
+        keys = [f"{key}{behind}" for key in numbered(wording, seed, MANY_OF_ONE)]
+        filling = {f"key-{number}": 0 for number in range(MANY_TEXTS)}
+
+        among_many = set(redactor.begin().value(dict.fromkeys(keys, 0) | filling))
+
+        assert among_many - filling.keys() == {redactor.begin().label(key) for key in keys}
 
 
 @pytest.mark.parametrize(

@@ -506,7 +506,7 @@ def build(
         prices=prices,
         budgets=limits,
         rules=rules,
-        steps=[make for each in features for make in each.steps],
+        steps=[*(make for each in features for make in each.steps), *_shared_recalls(settings)],
         observers=[each for feature in features for each in feature.observers],
         journal=journal,
         vault=vault,
@@ -816,6 +816,14 @@ def _features(
 
     context = FeatureContext(digest_key=keys.key, faults=faults, clock=time.perf_counter)
     return [*load_features(settings.features, context), *(make(context) for make in extra)]
+
+
+def _shared_recalls(settings: Settings) -> Sequence[StepMaker]:
+    if not settings.shared_recalls_s:
+        return ()
+    from .shared_recalls.sharing import shared_recalls  # noqa: PLC0415 - only where it is wanted
+
+    return (shared_recalls(settings.shared_recalls_s, time.monotonic),)
 
 
 _NEVER_RIGHT = (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)

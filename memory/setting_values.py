@@ -38,6 +38,7 @@ class SettingValues(TypedDict, total=False):
     pii_too_large: Literal["refuse", "cut"]
     vault: str | PathLike[str] | None
     pii_reveal: Iterable[Literal["recall", "resume"]] | str
+    shared_recalls_s: float
     deadline_recall_s: float
     deadline_remember_s: float
     deadline_forget_s: float

@@ -121,6 +121,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             a run resumes from, has the originals of its pseudonyms for the agent of the customer
             and tenant that the context names, and for nobody else. It takes a vault. None of both:
             the pseudonyms stay.
+        shared_recalls_s: Seconds in which equal recalls of one run share one call of the store, and
+            have an event and a copy each. A write to the store ends them. 0: none is shared.
         deadline_recall_s: Seconds a recall may take; 0: no deadline.
         deadline_remember_s: Seconds a write may take; 0: no deadline.
         deadline_forget_s: Seconds a deletion may take; 0: no deadline.
@@ -182,6 +184,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pii_too_large: Literal["refuse", "cut"] = "refuse"
     vault: Path | None = None
     pii_reveal: tuple[Literal["recall", "resume"], ...] = ()
+    shared_recalls_s: Seconds = 0.0
     deadline_recall_s: Seconds = 2.0
     deadline_remember_s: Seconds = 10.0
     deadline_forget_s: Seconds = 30.0

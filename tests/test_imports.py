@@ -299,7 +299,17 @@ def test_importing_a_package_costs_nothing(module, heavy):
     assert done.stdout.strip() == "[] 1"
 
 
-OPTIONAL = ("assemble", "budgets", "handoff", "journal", "relay", "reveal", "rules", "vault")
+OPTIONAL = (
+    "assemble",
+    "budgets",
+    "handoff",
+    "journal",
+    "relay",
+    "reveal",
+    "rules",
+    "shared_recalls",
+    "vault",
+)
 """Rooms that a scope need not have, by the last part of their name."""
 
 

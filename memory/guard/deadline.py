@@ -52,6 +52,10 @@ class Deadline:
         self._late_lock = ForkLock()
         self._ends: Hold = self._end_async  # one method for all calls: the collector follows each
 
+    def enclose(self, around: Around) -> None:
+        """Put *around* outside of all that is around the store already: of a feature, once."""
+        self._around = (*self._around, around)
+
     def observe_late(self, method: Callable[[Call], None]) -> None:
         """Call *method*, of a step, with each late call. Held weakly: the step holds this."""
         self._on_late = weakref.WeakMethod(method)

@@ -141,6 +141,7 @@ class QueueWriter:
         self._retry_at = float("-inf")
         self._unwritten: deque[_Coming] = deque()
         self._unwritten_bytes = 0
+        self._is_unsynced = False
         self._failure: str | None = None
         self._failure_told: str | None = None
 
@@ -195,15 +196,14 @@ class QueueWriter:
         Have all events on the disk.
 
         Raises:
-            OSError: There is no room for some, which wait in memory.
+            OSError: Some wait in memory, since there is no room, or what was written is not there.
         """
         with self._lock:
             self._retry_at = float("-inf")
             self._write_again()
             if self._unwritten:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            if self._file is not None:
-                self._file.sync()
+            self._sync()
 
     def rest(self) -> None:
         """Say that this process has ended in order; the next event says otherwise."""
@@ -327,6 +327,8 @@ class QueueWriter:
         if self._clock() < self._retry_at:
             return False
         self._write_again()
+        if self._is_unsynced:
+            self._sync()
         if self._file is None:
             open_folder(self._folder)
             disk = os.statvfs(self._folder)
@@ -334,6 +336,19 @@ class QueueWriter:
         if not self._file.has_room(ROOM_BYTES) and not self._is_before_needed():
             return self._begun(self._writer_id).has_room(ROOM_BYTES)
         return not self._unwritten and self._file.has_room(ROOM_BYTES)
+
+    def _sync(self) -> None:
+        if (file := self._file) is None:
+            return
+        self._is_unsynced = True  # until it is known to have worked
+        try:
+            file.sync()
+        except FileNotFoundError:  # somebody has removed it, or its folder
+            open_folder(self._folder)
+            file.restore()
+            file.sync()
+        self._is_unsynced = False
+        self._failure = None
 
     def _failed(self, exc: OSError) -> None:
         if self._clock() >= self._retry_at:  # an event that comes meanwhile puts off nothing

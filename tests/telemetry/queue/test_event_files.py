@@ -218,6 +218,42 @@ def test_what_waits_for_the_disk_at_the_end_is_counted(folder, event_factory, mo
     assert opened(path).state() == (path.stat().st_size, 8, 8 - len(numbers(path, sealed=True)), 1)
 
 
+@pytest.mark.parametrize("removed", ["file", "folder"])
+def test_what_somebody_removed_is_put_back_before_it_is_called_synced(
+    writer, folder, event_factory, removed
+):
+    """With all that was in it: whoever waited for the disk finds it there."""
+    writer.append(event_factory(writer_seq=1))
+    writer.sync()
+    for path in files_in(folder):
+        path.unlink()
+    if removed == "folder":
+        folder.rmdir()
+    writer.append(event_factory(writer_seq=2))
+    writer.sync()
+
+    (path,) = files_in(folder)
+    assert numbers(path) == [1, 2]
+
+
+def test_there_is_no_room_while_what_was_written_cannot_be_synced(writer, folder, event_factory):
+    """Whatever keeps it from the disk; and there is again once that is over."""
+    writer.append(event_factory(writer_seq=1))
+    for path in files_in(folder):
+        path.unlink()
+    folder.rmdir()
+    folder.touch()  # no folder can be made of that name
+    with pytest.raises(OSError, match="Not a directory"):
+        writer.sync()
+    assert not writer.has_room()
+    assert not writer.has_room()  # before it is tried again, too
+
+    folder.unlink()
+    writer.sync()
+    assert writer.has_room()
+    assert numbers(files_in(folder)[0]) == [1]
+
+
 def test_a_folder_that_others_may_read_is_not_used(folder, writer, event_factory):
     """Nor made theirs."""
     folder.mkdir(mode=0o755)

@@ -6,13 +6,13 @@ It works on the file alone, beside the applications that use it.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from shutil import disk_usage
 from typing import NamedTuple
 
 from ...telemetry.files.permissions import permission_problem
@@ -342,6 +342,8 @@ def problem(path: Path) -> str | None:
             return objection
         with looking(path) as connection:
             connection.execute("SELECT 1 FROM waiting, queue, forgotten LIMIT 1").fetchone()
+    except FileNotFoundError as exc:
+        return _FULL if _is_full(path) else reason(exc)
     except OSError as exc:
         return reason(exc)
     return None
@@ -358,9 +360,11 @@ def reason(exc: OSError) -> str:
 
 def _is_full(path: Path) -> bool:
     try:
-        return disk_usage(path.parent).free < _LEAST_BYTES
+        disk = os.statvfs(path.parent)
     except OSError:
         return False
+    has_no_inode = disk.f_files > 0 and disk.f_favail == 0  # where these are counted at all
+    return has_no_inode or disk.f_bavail * disk.f_frsize < _LEAST_BYTES
 
 
 @contextmanager

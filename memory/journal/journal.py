@@ -237,10 +237,24 @@ class Queue:
         Mark the database as held by this process, inside a write transaction.
 
         Raises:
-            OSError: It cannot be shown.
+            OSError: It cannot be shown, or nobody could make what will wait.
         """
         if not self._database.lasting:
             this_process.claim(self._journal)
+        # The lease's file is made now: later the disk may have no room for another file.
+        if (lease := self.lease()) is not None:
+            lease.release()
+
+    def lease(self) -> FileLock | None:
+        """
+        Return the right to make the writes, to be released; None: somebody else's.
+
+        Raises:
+            OSError: No lock file can be made.
+        """
+        # An address may be longer than a file's name, and has characters that none may have.
+        name = blake2b(self.address.encode(), digest_size=_LEASE_BYTES).hexdigest()
+        return try_lock(self._journal.with_name(f"{self._journal.name}.queue-{name}"))
 
     def forked(self) -> None:
         """Begin anew: a lease is the parent's."""
@@ -413,19 +427,6 @@ class Journal:
             return Covered.YES
         newer += self._latest.newer(queue.address, touches.places(partly=True), than_ns)
         return Covered.MAYBE if newer else Covered.NO
-
-    # -- the lease ------------------------------------------------------------------------------
-
-    def lease(self, queue: Queue) -> FileLock | None:
-        """
-        Return the right to make the writes of *queue*, to be released; None: another process's.
-
-        Raises:
-            OSError: No lock file can be made.
-        """
-        # An address may be longer than a file's name, and has characters that none may have.
-        name = blake2b(queue.address.encode(), digest_size=_LEASE_BYTES).hexdigest()
-        return try_lock(self.path.with_name(f"{self.path.name}.queue-{name}"))
 
     # -- one write --------------------------------------------------------------------------------
 

@@ -291,7 +291,7 @@ class Replay:
             return None
         lock = None
         try:
-            lock = self.journal.lease(self.queue)
+            lock = self.queue.lease()
         except OSError as exc:
             self._faults.note("journal.lease", exc)
         finally:

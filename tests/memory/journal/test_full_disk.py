@@ -43,16 +43,17 @@ class Store(InMemoryStore):
 
 
 class Disk:
-    """A file system of 3 MiB, and somebody who fills it; *greedy*: takes what becomes free too."""
+    """A file system of 3 MiB and 64 files, and somebody who takes all of one, or ever again."""
 
     def __init__(self, path):
         path.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", path], check=True)
+        size = "size=3m,nr_inodes=64"
+        subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", path], check=True)
         self.path, self.ended, self.thread = path, threading.Event(), None
 
-    def fill(self, greedy):
-        self.take()
-        if greedy:
+    def fill(self, how):
+        (self.take_files if how == "files" else self.take)()
+        if how == "greedy":
             self.thread = threading.Thread(target=self.go_on)
             self.thread.start()
 
@@ -63,6 +64,13 @@ class Disk:
                     pass
             except OSError:
                 pass
+
+    def take_files(self):
+        for number in range(64):
+            try:
+                (self.path / f"file {number}").touch()
+            except OSError:
+                break
 
     def go_on(self):
         while not self.ended.wait(0.001):
@@ -81,22 +89,22 @@ def eventually(is_so):
     return is_so()
 
 
-def story(path, moment, greedy):
+def story(path, moment, how):
     disk = Disk(path)
     if moment == "from the start":
-        disk.fill(greedy)
+        disk.fill(how)
     with scope_for_tests(journal=path / "writes.journal") as (scope, sink):
-        outcome = told(scope, sink, disk, moment, greedy)
+        outcome = told(scope, sink, disk, moment, how)
         disk.close()
     return outcome
 
 
-def told(scope, sink, disk, moment, greedy):
+def told(scope, sink, disk, moment, how):
     store = Store()
     guarded = scope.store(store)
     guarded.put(("notes",), "first", {"n": 0})
     if moment == "while nothing waits":
-        disk.fill(greedy)
+        disk.fill(how)
     store.down = True
     ends = defaultdict(list)
 
@@ -109,7 +117,7 @@ def told(scope, sink, disk, moment, greedy):
         put(f"waits {number}", {"text": "x" * 200})
     ends["lost"].clear()  # nobody could have kept them
     if moment == "while writes wait":
-        disk.fill(greedy)
+        disk.fill(how)
     store.down = False
     for guard in scope._parts.guards.guards:
         for limits in guard.limits.values():
@@ -122,9 +130,9 @@ def told(scope, sink, disk, moment, greedy):
 
 
 moments = ("from the start", "while nothing waits", "while writes wait")
-for number, (moment, greedy) in enumerate(product(moments, (False, True))):
-    outcome = story(Path(sys.argv[1]) / str(number), moment, greedy)
-    print(json.dumps([moment, greedy, outcome]), flush=True)
+for number, (moment, how) in enumerate(product(moments, ("room", "greedy", "files"))):
+    outcome = story(Path(sys.argv[1]) / str(number), moment, how)
+    print(json.dumps([moment, how, outcome]), flush=True)
 
 disk = Disk(Path(sys.argv[1]) / "left")
 for name in ("blank", "journal"):
@@ -132,8 +140,9 @@ for name in ("blank", "journal"):
 with scope_for_tests(journal=disk.path / "journal") as (scope, _sink):
     scope.store(Store()).put(("notes",), "first", {"n": 0})
 (disk.path / "journal.reserve").unlink()
-disk.fill(False)
-print(json.dumps([problem(disk.path / name) for name in ("blank", "journal")]))
+disk.fill("room")
+names = "blank", "journal", "missing"
+print(json.dumps([problem(disk.path / name) for name in names]))
 '''
 
 
@@ -164,16 +173,16 @@ def told(namespace, tmp_path_factory) -> list[Any]:
 
 def test_on_a_full_disk_a_healthy_store_takes_every_write(told):
     """
-    Whenever the disk became full, and whether or not somebody takes all that becomes free.
+    Whenever it became so: without room, without any that becomes free, without another file.
 
     The application lives; what waited is made, and no write is lost since the store is back.
     """
-    stories = {(moment, greedy): outcome for moment, greedy, outcome in told[:-1]}
+    stories = {(moment, how): outcome for moment, how, outcome in told[:-1]}
 
-    assert len(stories) == 6
+    assert len(stories) == 9
     assert {story: found for story, found in stories.items() if any(found.values())} == {}
 
 
 def test_a_full_disk_is_called_one(told):
-    """Whether the file is a journal that cannot be read now, or one that nobody could begin."""
+    """Whether the journal cannot be read now, or nobody could begin it, or make its file."""
     assert set(told[-1]) == {"cannot be written: the disk is full"}

@@ -156,13 +156,13 @@ def test_a_write_that_was_taken_is_in_doubt_until_it_is_said_that_it_was_not_tri
 def test_a_queue_has_one_holder_at_a_time(journal, open_journal):
     """Whoever has the lease makes its writes; those of another queue are anybody's."""
     other = open_journal()
-    held = journal.lease(queue_of(journal))
+    held = queue_of(journal).lease()
     assert held is not None
 
-    assert other.lease(queue_of(other)) is None
-    elsewhere = other.lease(queue_of(other, OTHER))
+    assert queue_of(other).lease() is None
+    elsewhere = queue_of(other, OTHER).lease()
     held.release()
-    again = other.lease(queue_of(other))
+    again = queue_of(other).lease()
     assert again is not None
     assert elsewhere is not None
     again.release()
@@ -571,7 +571,7 @@ def wall() -> Callable[[], int]:
 def test_all_files_are_the_owners_alone(journal, path):
     """Those that are made beside it too."""
     keep(journal, "a")
-    lease = journal.lease(queue_of(journal))
+    lease = queue_of(journal).lease()
     assert lease is not None
     lease.release()
 
@@ -653,14 +653,14 @@ def keep(name):
     journal.append(queue, JournalWrite(write, UNTOLD))
 
 keep("a")
-lease = journal.lease(queue)
+lease = queue.lease()
 if os.fork() == 0:
     keep("b")
-    print(journal.waits(queue), journal.lease(queue), flush=True)
+    print(journal.waits(queue), queue.lease(), flush=True)
     os._exit(0)
 os.wait()
 keep("c")
-print(journal.waits(queue), journal.lease(queue), flush=True)
+print(journal.waits(queue), queue.lease(), flush=True)
 lease.release()
 """
 
@@ -753,9 +753,9 @@ def test_a_lease_ends_with_its_holder(path, open_journal):
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        while_it_lives = journal.lease(queue_of(journal))
+        while_it_lives = queue_of(journal).lease()
         os.kill(holder.pid, signal.SIGKILL)
-    after = journal.lease(queue_of(journal))
+    after = queue_of(journal).lease()
 
     assert while_it_lives is None
     assert after is not None

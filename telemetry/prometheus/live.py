@@ -8,6 +8,7 @@ per registry asks every scope that is still alive and adds up what they say.
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
 
-_SERIES = 5_000
+_SERIES = 2_000
+"""Of one metric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,14 +173,17 @@ _READ_ERRORS = counter(
 
 
 def merged(samples: Iterable[Sample]) -> Sequence[Sample]:
-    """Return one sample for each name and labels, of the first so many."""
+    """Return one sample for each name and labels, of each name the first so many."""
+    series = Counter[str]()
     found: dict[tuple[str, tuple[tuple[str, str], ...]], Sample] = {}
     for sample in samples:
         labels = {name: clean_text(value) for name, value in sample.labels.items()}
         key = (sample.name, tuple(sorted(labels.items())))
         before = found.get(key)
-        if before is None and len(found) >= _SERIES:
-            continue
+        if before is None:
+            if series[sample.name] >= _SERIES:
+                continue
+            series[sample.name] += 1
         found[key] = _combined(before, sample, labels)
     return tuple(found.values())
 

@@ -107,6 +107,15 @@ class TestLive:
         assert found["mnemoscope_operations_in_flight", (("store", "mem0"),)] == 1
         assert found["mnemoscope_live_read_errors_total", ()] == 1
 
+    def test_many_series_of_one_metric_hide_no_other(self, registry):
+        """An application with thousands of stores still sees what its sinks lost."""
+        lost = Sample(name="mnemoscope_sink_dropped_total", value=7, kind="counter", help="Lost")
+        scope = Scope([*(in_flight(1, f"store {number}") for number in range(20_000)), lost])
+        LiveCollector.for_registry(registry).add(scope.read)
+
+        assert value(registry, "sink_dropped_total") == 7
+        assert len(scraped(registry)) < 3_000
+
     def test_registering_reads_nothing(self):
         """The default registry describes collectors; ours must not be run for that."""
         registry = CollectorRegistry(auto_describe=True)

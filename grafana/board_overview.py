@@ -23,6 +23,7 @@ def overview() -> Board:
             Row(title="What did callers get?", panels=_answers()),
             Row(title="What do recalls find?", panels=_recalls()),
             Row(title="What happened to writes that a store did not take?", panels=_writes()),
+            Row(title="How do the stores grow?", panels=_growth()),
         ),
     )
 
@@ -380,5 +381,52 @@ def _writes() -> tuple[AnyPanel, ...]:
                 legend="used",
             ),
             Query(expr=f"1 - min(mnemoscope_journal_open{{{JOB}}})", legend="not open"),
+        ),
+    )
+
+
+def _growth() -> tuple[AnyPanel, ...]:
+    return (
+        lines(
+            About(
+                title="Records by store and class",
+                shows="Rows that each store holds, measured every MNEMOSCOPE_GROWTH_EVERY_S.",
+                act="threads that are done, or a purpose that is over: have them go by "
+                "retention.yaml.",
+                unit="short",
+                span=8,
+            ),
+            Query(
+                expr=f"sum by (store, class) (mnemoscope_store_rows{{{STORE}}})",
+                legend="{{store}} {{class}}",
+            ),
+        ),
+        lines(
+            About(
+                title="Bytes by store and purpose",
+                shows="Size by the purpose of the writes, as the audit trail sealed it.",
+                act="unknown: writes outside of `context(purpose=...)`, or of before the trail.",
+                unit="bytes",
+                span=8,
+            ),
+            Query(
+                expr=f"sum by (store, purpose) (mnemoscope_store_bytes{{{STORE}}})",
+                legend="{{store}} {{purpose}}",
+            ),
+        ),
+        lines(
+            About(
+                title="Days to full",
+                shows="Days until a store's room is used, by a straight line through its sizes; "
+                "nothing until there are enough of a day at least.",
+                act="below 14: make room, or see what `mnemoscope retention plan` would remove.",
+                unit="short",
+                span=8,
+                steps={0: BAD, 14: ODD, 60: GOOD},
+            ),
+            Query(
+                expr=f"min by (store) (mnemoscope_store_days_to_full{{{STORE}}})",
+                legend="{{store}}",
+            ),
         ),
     )

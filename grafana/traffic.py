@@ -36,6 +36,7 @@ from mnemoscope.demo.faults import BREAKABLE, FaultMode, StoreFault
 from mnemoscope.demo.run import PRICES
 from mnemoscope.memory import Budget, Mnemoscope, Phase, Phases
 from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory.growth.forecast import SizeHistory, SizeSample
 from mnemoscope.memory.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def _options() -> argparse.Namespace:
 
 def _run(options: argparse.Namespace, folder: Path) -> None:
     settings = _settings(options, folder)
+    if options.incidents:
+        _grow(settings)
     with (
         relayed(folder) as relay,
         closing(
@@ -132,6 +135,8 @@ def _settings(options: argparse.Namespace, folder: Path) -> Settings:
         "prices": PRICES,
         "deadline_recall_s": DEADLINE_S,
         "journal": folder / "journal",
+        "growth_every_s": 2.0,
+        "growth_limits": {"mem0": 1 << 30, "qdrant": 1 << 30},
         "disabled": False,
     }
     if "MNEMOSCOPE_AUDIT_URL" not in os.environ:
@@ -141,6 +146,14 @@ def _settings(options: argparse.Namespace, folder: Path) -> Settings:
     if "MNEMOSCOPE_AUDIT_PSEUDONYM_KEY" not in os.environ:
         given["audit_pseudonym_key"] = secrets.token_hex(32)
     return load_settings(**given)
+
+
+def _grow(settings: Settings) -> None:
+    """Give the stores a past: nothing is foretold of those that are young."""
+    history = SizeHistory(settings.growth_file)
+    for days_ago in range(10, 0, -1):
+        at_s = time.time() - days_ago * 86_400
+        history.add({each: SizeSample(at_s, 1_000.0 / days_ago) for each in ("mem0", "qdrant")})
 
 
 def _answer(options: argparse.Namespace, scope: Mnemoscope, stores: Any, fault: Any) -> None:

@@ -72,6 +72,13 @@ if TYPE_CHECKING:
     from .rules.run_facts import KeyedHashes, RunFacts
     from .run_observers import GraphRun, ObservedRun, RunObserver
     from .scoped_redactor import ScopedRedactor
+    from .subject_data.keeping import (
+        KeepsRecords,
+        KeptRecord,
+        RecordCount,
+        RecordPage,
+        StoreKeeper,
+    )
     from .subject_data.records import (
         PAGE_SIZE,
         DataSubject,
@@ -247,6 +254,8 @@ __all__ = [
     "JournalledWrites",
     "Keep",
     "KeepsBooks",
+    "KeepsRecords",
+    "KeptRecord",
     "KeyUse",
     "KeyedHashes",
     "KeyedRule",
@@ -265,6 +274,8 @@ __all__ = [
     "Page",
     "Policy",
     "Record",
+    "RecordCount",
+    "RecordPage",
     "Redacted",
     "Redaction",
     "Row",
@@ -288,6 +299,7 @@ __all__ = [
     "StepMaker",
     "StoreAdapter",
     "StoreBinding",
+    "StoreKeeper",
     "StoredMemory",
     "Subject",
     "SubjectDataProvider",
@@ -348,6 +360,7 @@ _MODULES = {
         ".rules.run_facts": "KeyedHashes RunFacts",
         ".run_observers": "GraphRun ObservedRun RunObserver",
         ".scoped_redactor": "ScopedRedactor",
+        ".subject_data.keeping": "KeepsRecords KeptRecord RecordCount RecordPage StoreKeeper",
         ".subject_data.records": (
             "DataSubject Erased LoggedMemory MemoryRemover PAGE_SIZE Page StoredMemory "
             "SubjectDataProvider SubjectRecord"

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from .budgets.budget import Budget
     from .budgets.budgets import Budgets
     from .features import FeatureFactory
+    from .growth.measuring import Purposes
     from .guard.step import Step
     from .guard.steps.making import GuardParts, StepMaker
     from .journal.journal import Journal
@@ -138,6 +139,9 @@ class Parts:
         """Deliver what is queued and let go, in *timeout_s* seconds at most."""
         deadline = time.monotonic() + timeout_s
         self.accounting.close()
+        for feature in self.features:
+            if feature.close is not None:
+                feature.close()
         self.guards.replayer.close(timeout_s / 4)
         self._end_waiting(time.monotonic() + timeout_s / 4)
         if self.journal is not None:
@@ -366,6 +370,35 @@ def _budgets_feature(budgets: Budgets | None) -> Feature:
     return budgets_feature(budgets)
 
 
+def _growth_feature(
+    settings: Settings, stores: SubjectDataRegistry, audit: AuditLog | None, faults: Faults
+) -> Feature:
+    if not settings.growth_every_s:
+        return not_configured("growth", "MNEMOSCOPE_GROWTH_EVERY_S is 0: stores are not measured")
+    from .growth.feature import growth_feature  # noqa: PLC0415 - only where it is wanted
+    from .growth.sampler import GrowthSampler  # noqa: PLC0415 - as above
+
+    sampler = GrowthSampler(
+        stores.named,
+        purposes_of(audit),
+        limits=settings.growth_limits,
+        path=settings.growth_file,
+        every_s=settings.growth_every_s,
+        faults=faults,
+    )
+    sampler.start()
+    return growth_feature(sampler)
+
+
+def purposes_of(audit: AuditLog | None) -> Purposes | None:
+    """Return what looks up the purposes of records in the audit trail. None: there is none."""
+    if audit is None:
+        return None
+    from ..audit.write_history import WriteHistory  # noqa: PLC0415 - as the sinks
+
+    return WriteHistory(audit).purposes
+
+
 def _budgets(given: Iterable[Budget]) -> Budgets | None:
     chosen = tuple(given)
     if not chosen:
@@ -519,7 +552,14 @@ def build(
         audit_gate=_audit_gate(settings, _trail(sinks, audit), drain, faults),
         key_use=key_use_of(settings, keys),
     )
-    parts = replace(parts, features=(*parts.features, *features))
+    parts = replace(
+        parts,
+        features=(
+            *parts.features,
+            _growth_feature(settings, parts.subject_data, parts.audit, faults),
+            *features,
+        ),
+    )
     note_deliveries = audit.note_deliveries if audit is not None and audit in sinks else None
     return replace(parts, note_deliveries=note_deliveries, live=_live(sinks, parts))
 

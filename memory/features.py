@@ -56,6 +56,7 @@ class Feature:
         samples: Returns what each scrape of Prometheus shows besides. None: nothing.
         waiting: Return what waits in a place of the feature's, by its name, a line each: an erasure
             says what may be somebody's and was not looked into.
+        close: Ends what the feature has running, as the scope closes. None: nothing is.
     """
 
     rules: Sequence[Rule] = ()
@@ -68,6 +69,7 @@ class Feature:
     waiting: Mapping[str, Callable[[], Iterable[str]]] = field(
         default_factory=dict[str, "Callable[[], Iterable[str]]"]
     )
+    close: Callable[[], None] | None = None
 
 
 def not_configured(name: str, detail: str) -> Feature:

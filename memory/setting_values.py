@@ -56,6 +56,8 @@ class SettingValues(TypedDict, total=False):
     wait_checkpoint_s: float | None
     journal: str | PathLike[str] | None
     journal_max_bytes: int
+    growth_every_s: float
+    growth_limits: Mapping[str, int] | str
     relay: str | PathLike[str] | None
     relay_max_bytes: int
     raise_: Literal["unexpected"] | None

@@ -143,6 +143,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         journal: File for writes that a store does not accept, the same for all processes of a
             machine; they are made again when it is back. None: such writes are counted as lost.
         journal_max_bytes: Bytes beyond which that file takes no more writes.
+        growth_every_s: Seconds between two measurements of the rows and bytes in the wrapped
+            clients' stores, on a thread of their own; one process of a machine measures. 0: they
+            are not measured.
+        growth_limits: Bytes that a store may hold, by its name, for the days until it is full:
+            ``qdrant=20000000000``. Without one it is the free space where its files are, of a
+            store that has files on this machine.
         relay: Folder of the relay: events are appended to files in it, and `mnemoscope relay`
             delivers them, for all processes of the machine. On a disk of this machine. None: each
             process delivers its own.
@@ -202,6 +208,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     wait_checkpoint_s: Seconds | None = None
     journal: Path | None = None
     journal_max_bytes: Annotated[int, Meta(ge=65_536)] = JOURNAL_MAX_BYTES
+    growth_every_s: Seconds = 0.0
+    growth_limits: dict[str, int] = {}
     relay: Path | None = None
     relay_max_bytes: Annotated[int, Meta(ge=2_097_152)] = RELAY_MAX_BYTES
     raise_: Literal["unexpected"] | None = None
@@ -254,6 +262,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def data_folder(self) -> Path:
         """Folder of the files that no setting places elsewhere."""
         return user_data_path("mnemoscope")
+
+    @property
+    def growth_file(self) -> Path:
+        """File of the sizes that stores had, for all processes of the machine."""
+        return self.data_folder / "growth.json"
 
     @property
     def key_file(self) -> Path:
@@ -367,6 +380,15 @@ def _pairs(value: Any) -> Any:
     return {name.strip(): operator.strip() for name, _, operator in pairs}
 
 
+def _bytes_by_store(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+    if not all(name.strip() and size.strip().isdecimal() for name, _, size in pairs):
+        raise ValueError("expected STORE=bytes pairs, separated by commas")
+    return {name.strip(): int(size) for name, _, size in pairs}
+
+
 def _flag(value: Any) -> Any:
     return _FLAGS.get(value.lower(), value) if isinstance(value, str) else value
 
@@ -389,6 +411,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "sinks": _names,
     "content_sinks": _names,
     "features": _names,
+    "growth_limits": _bytes_by_store,
     "pii_operators": _pairs,
     "pii_reveal": _names,
     "prometheus_address": _address,

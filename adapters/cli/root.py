@@ -98,6 +98,15 @@ COMMANDS: Table = {
             "drop": Command("Delete writes from the journal for good.", "journal:drop"),
         },
     ),
+    "memory": Group(
+        "Look at what the stores hold.",
+        {
+            "growth": Command(
+                "Measure the rows and bytes of each store, and the days until it is full.",
+                "growth:growth",
+            ),
+        },
+    ),
     "rules": Group(
         "Render and install the alert rules, with your latency objectives.",
         {

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -22,25 +25,80 @@ _CHECKPOINTS = "SELECT DISTINCT thread_id, checkpoint_id FROM checkpoints"
 _UNKNOWN = "{kind}: whether its files keep what was deleted is not known"
 
 
-def _connection(client: Any) -> Any:
+def connection_of(client: Any) -> Any:
+    """Return the connection of a client of a database. None: it has none."""
     return getattr(client, "conn", None)
 
 
-def _is_aiosqlite(connection: Any) -> bool:
+def is_aiosqlite(connection: Any) -> bool:
+    """Return whether *connection* is one of aiosqlite."""
     return type(connection).__module__.startswith("aiosqlite")
 
 
 async def execute(client: Any, statement: str, *values: Any) -> list[Any]:
     """Return the rows of *statement* in a client of SQLite, sync or async. Else none."""
-    connection = _connection(client)
+    connection = connection_of(client)
     if isinstance(connection, sqlite3.Connection):
         with client.lock:
             found = connection.execute(statement, values).fetchall()
             connection.commit()
             return found
-    if _is_aiosqlite(connection):
+    if is_aiosqlite(connection):
         return list(await run_in_client_loop(client, lambda: _rows(connection, statement, values)))
     return []
+
+
+class TableSize(NamedTuple):
+    """
+    The size of a table.
+
+    Attributes:
+        is_sampled: Whether counting took too long, so that rows are told by the newest, and bytes
+            by some of them.
+    """
+
+    rows: int
+    bytes: int
+    is_sampled: bool
+
+
+COUNT_S = 2.0
+"""How long a table is counted, in seconds."""
+
+
+async def sizes(client: Any, table: str, of_row: str) -> TableSize | None:
+    """
+    Return the size of a table of a client of SQLite. None: it has none.
+
+    Read beside the client where the database is a file: its own connection is the application's.
+
+    Args:
+        client: The client.
+        table: The table, a literal.
+        of_row: The expression for the bytes of a row, a literal.
+    """
+    rows = await execute(client, FILE)
+    if not rows:
+        return None
+    count = f"SELECT count(*), coalesce(sum({of_row}), 0) FROM {table}"  # noqa: S608 - literals
+    ((name,),) = rows
+    if not name:
+        ((counted, held),) = await execute(client, count)
+        return TableSize(counted, held, is_sampled=False)
+    until = time.monotonic() + COUNT_S
+    path = quote(str(name))
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        connection.set_progress_handler(lambda: time.monotonic() > until, 10_000)
+        try:
+            counted, held = connection.execute(count).fetchone()
+            return TableSize(counted, held, is_sampled=False)
+        except sqlite3.OperationalError:
+            connection.set_progress_handler(None, 0)
+            ((newest, some, held),) = connection.execute(
+                f"SELECT coalesce(max(rowid), 0), count(*), coalesce(sum(held), 0) FROM (SELECT "  # noqa: S608 - literals
+                f"rowid, {of_row} AS held FROM {table} ORDER BY rowid DESC LIMIT 1000)"
+            ).fetchall()
+            return TableSize(newest, held * newest // max(1, some), is_sampled=True)
 
 
 async def checkpoints_in(client: Any) -> Iterator[dict[str, str]] | None:
@@ -64,13 +122,13 @@ async def clean_files(client: Any) -> tuple[str, ...]:
     Returns:
         Notes for the person who asked.
     """
-    connection = _connection(client)
+    connection = connection_of(client)
     if isinstance(connection, sqlite3.Connection):
         with client.lock:
             connection.commit()
             clean(connection)
         return ()
-    if _is_aiosqlite(connection):
+    if is_aiosqlite(connection):
         await run_in_client_loop(client, lambda: _acleaned(connection))
         return ()
     if connection is None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..qdrant.subject_data import Points, owner_filter
+from qdrant_client import models
+
+from ...memory.subject_data.keeping import RecordCount
+from ..qdrant.keeper import measured
+from ..qdrant.points import Points, owner_filter
 
 _OWNER = "user_id"
 
@@ -22,9 +26,16 @@ class QdrantVectors:
         self.collection = collection
         self._points = Points(client)
 
-    async def page(self, user: str, after: Any | None = None) -> tuple[list[Any], Any | None]:
-        """Return points of *user* after *after*."""
-        return await self._points.page(self.collection, owner_filter((_OWNER,), user), after)
+    async def page(
+        self, user: str | None, after: Any | None = None
+    ) -> tuple[list[Any], Any | None]:
+        """Return points of *user*, or of everybody, after *after*."""
+        wanted = models.Filter() if user is None else owner_filter((_OWNER,), user)
+        return await self._points.page(self.collection, wanted, after)
+
+    async def measured(self, kind: str, most: int) -> RecordCount:
+        """Return how much there is of everybody."""
+        return await measured(self._points, self.collection, kind, most)
 
     async def remove(self, user: str) -> int:
         """Remove all points of *user*."""

@@ -8,12 +8,12 @@ three, and the history names nobody: whose a row is tells the memory, or the aud
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...memory.guard.answers import achecked
 from ...memory.subject_data.records import (
@@ -27,10 +27,14 @@ from ...memory.subject_data.records import (
 from ..toolkit.sqlite_cleaning import clean, database_files
 from ..toolkit.sync_async import resolve
 from ..toolkit.type_guards import is_list
+from .history import history_of
 from .hosted_answers import checking_deletions
 from .hosted_methods import HOSTED_METHODS
 from .local_store import locals_of
 from .vectors import records, vectors_of
+
+if TYPE_CHECKING:
+    from ...memory.subject_data.keeping import StoreKeeper
 
 _HISTORY = "SELECT id, old_memory, new_memory, event, created_at FROM history WHERE memory_id = ?"
 _DELETE_HISTORY = "DELETE FROM history WHERE memory_id = ?"
@@ -132,6 +136,12 @@ class MemorySubjectData:
             self._delete(_DELETE_HISTORY, found.place)
             self._clean()
 
+    def keeper(self) -> StoreKeeper:
+        """See `KeepsRecords`."""
+        from .keeper import Mem0Keeper  # noqa: PLC0415 - only where it is wanted
+
+        return Mem0Keeper(self._memory, self._lock)
+
     def close_local(self) -> None:
         """Close local vector stores; see `SubjectDataRegistry.close_local_clients`."""
         with self._lock:
@@ -139,7 +149,7 @@ class MemorySubjectData:
                 local.close()
 
     def _clean(self) -> tuple[str, ...]:
-        with _connection(self._memory.db) as connection:
+        with history_of(self._memory) as connection:
             clean(connection)
             ((count,),) = connection.execute(_UNATTRIBUTED).fetchall()
         return (_UNATTRIBUTED_REMAIN.format(n=count),) if count else ()
@@ -156,12 +166,12 @@ class MemorySubjectData:
         return [scope for (scope,) in self._rows(_SCOPES) if part in (scope or "").split("&")]
 
     def _rows(self, statement: str, *values: str) -> list[Any]:
-        with _connection(self._memory.db) as connection:
+        with history_of(self._memory) as connection:
             found: list[Any] = connection.execute(statement, values).fetchall()
             return found
 
     def _delete(self, statement: str, value: str) -> int:
-        with _connection(self._memory.db) as connection:
+        with history_of(self._memory) as connection:
             deleted = connection.execute(statement, (value,)).rowcount
             connection.commit()
             return int(deleted)
@@ -172,13 +182,6 @@ class MemorySubjectData:
         history = () if path == _IN_MEMORY else tuple(database_files(Path(path)))
         vectors = vectors_of(self._memory, entities=False)
         return (*history, *(vectors.files() if vectors else ()))
-
-
-@contextmanager
-def _connection(database: Any) -> Generator[Any]:
-    """Lend mem0's connection to its history, under the lock that mem0's own writers hold."""
-    with database._lock:  # noqa: SLF001 - see above
-        yield database.connection
 
 
 class HostedSubjectData:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...memory.subject_data.keeping import RecordCount
 from ...telemetry.event.spelling import id_forms
 from ..toolkit.proxy import guard_of, inner_of
 
@@ -28,8 +29,14 @@ class Vectors(Protocol):
 
     collection: str
 
-    async def page(self, user: str, after: Any | None = None) -> tuple[list[Any], Any | None]:
-        """Return records of *user* after *after*, and the next *after*."""
+    async def page(
+        self, user: str | None, after: Any | None = None
+    ) -> tuple[list[Any], Any | None]:
+        """Return records of *user*, or of everybody, after *after*, and the next *after*."""
+        ...
+
+    async def measured(self, kind: str, most: int) -> RecordCount:
+        """Return how much there is of everybody; *most* records at most are looked at."""
         ...
 
     async def remove(self, user: str) -> int:
@@ -99,16 +106,33 @@ class _ListedVectors:
         self._store = store
         self.collection: str = getattr(store, "collection_name", "") or type(store).__name__
 
-    async def page(self, user: str, after: Any | None = None) -> tuple[list[Any], Any | None]:
+    async def page(
+        self, user: str | None, after: Any | None = None
+    ) -> tuple[list[Any], Any | None]:
         return ([] if after else self._all(user)), None
 
-    def _all(self, user: str) -> list[Any]:
+    async def measured(self, kind: str, most: int) -> RecordCount:
+        # It has no count: what it lists, up to one more than that.
+        rows = self._found(None, most + 1)
+        return RecordCount(
+            kind=kind,
+            rows=len(rows),
+            is_sampled=len(rows) > most,
+            ids=tuple(str(each.id) for each in rows[:most]),
+        )
+
+    def _all(self, user: str | None) -> list[Any]:
+        if user is None:
+            return list(self._found(None, _MOST))
         # An id that is a number may be stored as one, and a filter by text does not find it.
         found = {row.id: row for form in id_forms(user) for row in self._listed(form)}
         return list(found.values())
 
     def _listed(self, user: str | int) -> Any:
-        found: Any = self._store.list(filters={"user_id": user}, top_k=_MOST)
+        return self._found({"user_id": user}, _MOST)
+
+    def _found(self, filters: dict[str, Any] | None, most: int) -> Any:
+        found: Any = self._store.list(filters=filters, top_k=most)
         return (found[0] if found and isinstance(found[0], list) else found) or ()
 
     async def remove(self, user: str) -> int:

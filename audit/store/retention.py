@@ -51,7 +51,9 @@ def prune_some(tables: LogTables, days: int) -> int:
         AuditError: None was removed.
     """
     with tables.reading() as snapshot:
-        start, cut = snapshot.first_seq, _cut(snapshot, tables.now_us(), days)
+        now_us = tables.now_us()
+        before_us = month_before(now_us, days)
+        start, cut = snapshot.first_seq, _cut(snapshot, now_us, days * DAY_US, before_us)
         if cut is None:
             return 0
         stop = first_within(snapshot, cut.stretch.first, cut.stretch.last + 1, cut.before_us)
@@ -72,7 +74,24 @@ def prune_some(tables: LogTables, days: int) -> int:
     return stop - start
 
 
-def _cut(snapshot: Snapshot, now_us: int, days: int) -> Cut | None:
+def aged_before(snapshot: Snapshot, now_us: int, age_us: int) -> int:
+    """
+    Return the number of the first event since which so much time may not have passed.
+
+    0: of none it is sure.
+    """
+    cut = _cut(snapshot, now_us, age_us, now_us - age_us)
+    if cut is None:
+        return 0
+    return first_within(snapshot, cut.stretch.first, cut.stretch.last + 1, cut.before_us)
+
+
+def is_settled(snapshot: Snapshot, now_us: int) -> bool:
+    """Return whether a clock agrees with the log, and has done so for long enough."""
+    return _cut(snapshot, now_us, 0, now_us) is not None
+
+
+def _cut(snapshot: Snapshot, now_us: int, age_us: int, before_us: int) -> Cut | None:
     """Return before where everything is old enough; None: nothing is, or clocks disagree."""
     if not snapshot.size or not agrees(snapshot.head["newest_us"], now_us):
         return None
@@ -80,7 +99,7 @@ def _cut(snapshot: Snapshot, now_us: int, days: int) -> Cut | None:
     # After a jump the new time is believed once the log has gone on by it for a day.
     if len(found) > 1 and now_us - found[-1].began_us < SETTLED_US:
         return None
-    return aged(found, now_us, days * DAY_US, before_us=month_before(now_us, days))
+    return aged(found, now_us, age_us, before_us=before_us)
 
 
 def _removed(connection: WriteConnection, start: int, stop: int, gone: int) -> dict[str, Any]:

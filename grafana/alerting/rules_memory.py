@@ -27,6 +27,7 @@ def memory(pace: RuleSpeed) -> RuleGroup:
             _lost(pace),
             _stuck(pace),
             _parked(pace),
+            _full(pace),
         ],
     )
 
@@ -175,5 +176,20 @@ def _parked(pace: RuleSpeed) -> Alert:
         summary="Memories for {{ $labels.store }} wait for somebody to decide",
         description=WHOLE + " writes for {{ $labels.store }} were set aside in the "
         "journal: they failed by themselves, and are not made again.",
+        board="overview",
+    )
+
+
+def _full(pace: RuleSpeed) -> Alert:
+    return Alert(
+        name="MnemoscopeStoreFullSoon",
+        # One process of a machine measures, and of several machines each its own view.
+        expr=f"min by ({ORIGIN}, store) (mnemoscope_store_days_to_full) < 14\n",
+        wait=pace("1h"),
+        severity="warning",
+        summary="{{ $labels.store }} will be full soon, if it grows on as it did",
+        description="By a straight line through its sizes so far {{ $labels.store }} has room for "
+        + WHOLE
+        + " days more.",
         board="overview",
     )

@@ -830,6 +830,30 @@ NEAR = [
         recalled((348, 100, 0.1), (5, 100, 1)),
         FIVE_MINUTES,
     ),
+    fires(
+        "StoreFullSoon",
+        "thirteen days are left for two hours",
+        one("mnemoscope_store_days_to_full", gauge((HOUR, 40), (2 * HOUR, 13)), store="qdrant"),
+    ),
+    quiet(
+        "StoreFullSoon",
+        "fifteen days are left",
+        one("mnemoscope_store_days_to_full", gauge((3 * HOUR, 15)), store="qdrant"),
+    ),
+    quiet(
+        "StoreFullSoon",
+        "nothing is foretold",
+        one("mnemoscope_store_days_to_full", gauge((3 * HOUR, GAP)), store="qdrant"),
+    ),
+    quiet(
+        "StoreFullSoon",
+        "a load of half an hour, and room was made",
+        one(
+            "mnemoscope_store_days_to_full",
+            gauge((HOUR, 40), (30, 5), (HOUR, 40)),
+            store="qdrant",
+        ),
+    ),
     # -- spend -------------------------------------------------------------------------------------
     fires(
         "FeatureSpendJump",

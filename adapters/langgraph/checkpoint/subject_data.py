@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterable, Callable, Collection
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -28,6 +28,9 @@ from .arguments import OWNERS
 from .forgetting import LOOK_S
 from .lost import ThreadDeletedError, tell_lost
 from .overlay import Overlay
+
+if TYPE_CHECKING:
+    from ....memory.subject_data.keeping import StoreKeeper
 
 _Base: Any = BaseCheckpointSaver
 _DEPTH = 12
@@ -164,6 +167,12 @@ class CheckpointSubjectData:
             return getattr(self._client, name)(*args)
         method = getattr(self._client, f"a{name}")
         return await run_in_client_loop(self._client, lambda: method(*args))
+
+    def keeper(self) -> StoreKeeper:
+        """See `KeepsRecords`."""
+        from .keeper import ThreadKeeper  # noqa: PLC0415 - only where it is wanted
+
+        return ThreadKeeper(self._client, is_asynchronous=self._is_asynchronous)
 
     @property
     def _is_asynchronous(self) -> bool:

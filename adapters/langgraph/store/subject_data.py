@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langgraph.store.base import GetOp, ListNamespacesOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
@@ -29,6 +29,9 @@ from ...toolkit.public import KnownPublic
 from ...toolkit.sync_async import loop_of, run_in_client_loop
 from ..files import clean_files, execute, files_of
 from .addresses import are_public, label_of, path_of
+
+if TYPE_CHECKING:
+    from ....memory.subject_data.keeping import StoreKeeper
 
 Namespace = tuple[str, ...]
 
@@ -131,6 +134,12 @@ class StoreSubjectData:
         for namespace in await self._namespaces(subject):
             removed += await self._empty(namespace)
         return Erased(removed, messages=await clean_files(self._client))
+
+    def keeper(self) -> StoreKeeper:
+        """See `KeepsRecords`."""
+        from .keeper import ItemKeeper  # noqa: PLC0415 - only where it is wanted
+
+        return ItemKeeper(self._client, self._customer_at, self._listed)
 
     async def find(self, memory: LoggedMemory) -> StoredMemory | None:
         """

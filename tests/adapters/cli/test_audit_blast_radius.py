@@ -9,9 +9,9 @@ from textwrap import dedent
 
 import pytest
 
-from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory import Mnemoscope, Origin, Trust, context, load_settings
 from tests.kit.bundle_schema import wrong_by
+from tests.kit.command_line import run
 from tests.kit.patience import GIVE_UP_S
 
 APPLICATION = """

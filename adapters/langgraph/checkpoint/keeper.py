@@ -1,0 +1,406 @@
+"""
+The threads of a checkpointer, for growth and retention.
+
+A thread goes by the saver's own ``delete_thread``. For single states savers have no method that
+knows delta channels, so they are removed from the tables of the savers in memory and in SQLite, as
+a guarded ``prune``; of any other saver they stay, and this is said.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
+
+from langgraph.checkpoint.memory import InMemorySaver
+
+from ....memory.api import Deletes, Operation, Summary, forget
+from ....memory.context import context
+from ....memory.subject_data.keeping import KeptRecord, RecordCount, RecordKey, RecordPage
+from ....telemetry.event.spelling import id_text
+from ...toolkit.proxy import guard_of
+from ...toolkit.sync_async import loop_of, run_in_client_loop
+from ..backends import is_thread_bound
+from ..files import clean_files, connection_of, execute, is_aiosqlite, sizes
+from .arguments import OWNERS, scope, verbatim
+from .keep_set import SavedState, StateKey, ThreadStatus, needed, saved_state, status_of
+
+_AT_ONCE = 20
+"""Threads of a page."""
+
+_THREADS = "SELECT DISTINCT thread_id FROM checkpoints ORDER BY thread_id"
+_SIZES = {
+    "checkpoint": ("checkpoints", "length(checkpoint) + length(metadata)"),
+    "write": ("writes", "length(value)"),
+}
+_STATES = "SELECT checkpoint_ns, checkpoint_id FROM checkpoints WHERE thread_id = ?"
+_DELETE_WRITES = (
+    "DELETE FROM writes WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+)
+_DELETE_STATE = (
+    "DELETE FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+)
+
+_NOT_HERE = "single states of this saver cannot be removed: only all of a thread can"
+_CHANGED = "its thread was written to meanwhile"
+_NOT_DONE = "its thread is {}"
+
+_PRUNE: Final = forget(
+    "prune",
+    "delete_checkpoint",
+    deletes=Deletes.IDS,
+    scope=scope,
+    unconfined="retention removes states by their age, whosever they are",
+    redact=verbatim,
+    summary=lambda _answer, arguments: Summary(memory_ids=tuple(arguments["checkpoint_ids"])),
+)
+
+
+class _Thread(NamedTuple):
+    """A thread as it was listed: its id as the saver has it, its states, and its customer."""
+
+    raw: Any
+    states: tuple[SavedState, ...]
+    owner: str | None
+    written: Mapping[StateKey, int | None]
+
+    @property
+    def status(self) -> ThreadStatus:
+        return status_of(self.states)
+
+
+class ThreadKeeper:
+    """
+    The `StoreKeeper` of one checkpointer.
+
+    Args:
+        client: The bare saver, sync or async.
+    """
+
+    def __init__(self, client: Any, *, is_asynchronous: bool) -> None:
+        self._client = client
+        self._is_asynchronous = is_asynchronous
+        self.is_loop_bound = is_asynchronous and loop_of(client) is None
+
+    async def measure(self, most: int) -> Sequence[RecordCount]:
+        """Return states and writes by the database's own count, and the status of some threads."""
+        counts = await self._in_sqlite() or self._in_memory()
+        threads = await self._some_threads(most)
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for each in threads[:most]:
+            newest = await self._newest(each)
+            if newest is not None:
+                found[saved_state(newest).status.value].append(newest.checkpoint["id"])
+        # Of more threads than are looked at, these are some.
+        counts += [
+            RecordCount(
+                kind="thread",
+                rows=len(ids),
+                is_sampled=len(threads) > most,
+                status=status,
+                ids=tuple(ids),
+            )
+            for status, ids in found.items()
+        ]
+        return counts
+
+    async def _in_sqlite(self) -> list[RecordCount]:
+        counts: list[RecordCount] = []
+        for kind, (table, of_row) in _SIZES.items():
+            found = await sizes(self._client, table, of_row)
+            if found is not None:
+                counts.append(RecordCount(kind=kind, **found._asdict()))
+        return counts
+
+    async def _some_threads(self, most: int) -> list[Any]:
+        if isinstance(self._client, InMemorySaver):
+            return list(self._client.storage)[: most + 1]
+        if rows := await execute(self._client, f"{_THREADS} LIMIT ?", most + 1):
+            return [thread for (thread,) in rows]
+        listed = await self._listed(None, limit=most)
+        return list(dict.fromkeys(each.config["configurable"]["thread_id"] for each in listed))
+
+    async def _newest(self, raw: Any) -> Any:
+        config = {"configurable": {"thread_id": raw}}
+        if not self._is_asynchronous:
+            return self._client.get_tuple(config)
+        return await run_in_client_loop(self._client, lambda: self._client.aget_tuple(config))
+
+    def _in_memory(self) -> list[RecordCount]:
+        saver = self._client
+        if not isinstance(saver, InMemorySaver):
+            return []
+        states = [kept for spaces in saver.storage.values() for kept in spaces.values()]
+        rows = [each for kept in states for each in kept.values()]
+        writes = [each for kept in saver.writes.values() for each in kept.values()]
+        return [
+            RecordCount(kind="checkpoint", rows=len(rows), bytes=sum(len(e[0][1]) for e in rows)),
+            RecordCount(kind="write", rows=len(writes), bytes=sum(len(e[2][1]) for e in writes)),
+            RecordCount(
+                kind="blob",
+                rows=len(saver.blobs),
+                bytes=sum(len(each[1]) for each in saver.blobs.values()),
+            ),
+        ]
+
+    async def page(self, after: Any | None = None) -> RecordPage:
+        """Return threads, each followed by its states but the newest of each namespace."""
+        threads = after if after is not None else await self._threads()
+        records: list[KeptRecord] = []
+        unreadable: list[str] = []
+        for raw in threads[:_AT_ONCE]:
+            try:
+                records += _records(await self._thread(raw))
+            except Exception as exc:  # noqa: BLE001 - of whatever kind: this thread stays
+                unreadable.append(f"a thread cannot be read: {type(exc).__name__}")
+        return RecordPage(tuple(records), threads[_AT_ONCE:] or None, tuple(unreadable))
+
+    async def _threads(self) -> list[Any]:
+        if isinstance(self._client, InMemorySaver):
+            return sorted(self._client.storage, key=str)
+        if rows := await execute(self._client, _THREADS):
+            return [thread for (thread,) in rows]
+        listed = await self._listed(None)
+        return list(dict.fromkeys(each.config["configurable"]["thread_id"] for each in listed))
+
+    async def _listed(self, config: Any, limit: int | None = None) -> list[Any]:
+        if not self._is_asynchronous:
+            return list(self._client.list(config, limit=limit))
+
+        async def listed() -> list[Any]:
+            return [each async for each in self._client.alist(config, limit=limit)]
+
+        found: list[Any] = await run_in_client_loop(self._client, listed)
+        return found
+
+    async def _thread(self, raw: Any) -> _Thread:
+        found = await self._listed({"configurable": {"thread_id": raw}})
+        known: list[Mapping[str, Any]] = [each.metadata or {} for each in found]
+        named = (id_text(each.get(name)) for each in known for name in OWNERS)
+        owners = {str(each) for each in named if each is not None}
+        return _Thread(
+            raw,
+            tuple(sorted(map(saved_state, found), key=attrgetter("key"), reverse=True)),
+            owners.pop() if len(owners) == 1 else None,
+            {state.key: _moment_us(each) for each in found for state in [saved_state(each)]},
+        )
+
+    async def spared(self, due: Sequence[KeptRecord]) -> Mapping[RecordKey, str]:
+        """Return the states that others need, and all of threads that are not done."""
+        stays: dict[RecordKey, str] = {}
+        for raw, records in _by_thread(due):
+            thread = await self._thread(raw)
+            for each, why in _stays(thread, records, may_prune=self._may_prune()):
+                stays[each.key] = why
+        return stays
+
+    def _may_prune(self) -> bool:
+        connection = connection_of(self._client)
+        is_sqlite = isinstance(connection, sqlite3.Connection) or is_aiosqlite(connection)
+        return is_sqlite or type(self._client) is InMemorySaver
+
+    async def remove(self, client: Any, records: Sequence[KeptRecord]) -> None:
+        """Remove threads and states that may still go; what changed meanwhile stays."""
+        for raw, due in _by_thread(records):
+            thread = await self._thread(raw)
+            stays = {each.key for each, _why in _stays(thread, due, may_prune=self._may_prune())}
+            going = [each for each in due if each.key not in stays]
+            if not going:
+                continue
+            with context(customer=thread.owner, purpose="retention"):
+                if any(each.kind == "thread" for each in going):
+                    await self._delete(client, raw)
+                else:
+                    await self._prune(client, thread, [each.place[1] for each in going])
+
+    async def _delete(self, client: Any, raw: Any) -> None:
+        if not self._is_asynchronous:
+            client.delete_thread(raw)
+        else:
+            await run_in_client_loop(self._client, lambda: client.adelete_thread(raw))
+
+    async def _prune(self, client: Any, thread: _Thread, going: Sequence[StateKey]) -> None:
+        guard = guard_of(client)
+        if guard is None:
+            raise TypeError("the checkpointer is not guarded")
+        ids = [state for _namespace, state in going]
+        operation = Operation(_PRUNE, {"thread_id": thread.raw, "checkpoint_ids": ids})
+        before = {each.key for each in thread.states}
+        connection = connection_of(self._client)
+        if is_aiosqlite(connection):
+            prune = partial(_prune_async, connection, thread.raw, going, before)
+            await run_in_client_loop(self._client, lambda: guard.acall(operation, prune))
+            return
+        if isinstance(connection, sqlite3.Connection):
+            prune_now = partial(_prune_sqlite, self._client, thread.raw, going, before)
+        else:
+            prune_now = partial(_prune_memory, self._client, thread.raw, going, before)
+        guard.call(operation, prune_now, inline=is_thread_bound(self._client))
+
+    async def left(self, records: Sequence[KeptRecord]) -> Sequence[KeptRecord]:
+        """Return those that a listing has anew."""
+        left: list[KeptRecord] = []
+        for raw, looked_for in _by_thread(records):
+            present = {each.key for each in (await self._thread(raw)).states}
+            left += [
+                each
+                for each in looked_for
+                if (present if each.kind == "thread" else each.place[1] in present)
+            ]
+        return left
+
+    async def clean(self) -> Sequence[str]:
+        """Rewrite a file of SQLite."""
+        return await clean_files(self._client)
+
+
+def _records(thread: _Thread) -> list[KeptRecord]:
+    if not thread.states:
+        return []
+    status, name = thread.status.value, str(id_text(thread.raw))
+    moments = [each for each in thread.written.values() if each is not None]
+    common: dict[str, Any] = {"owner": thread.owner, "status": status, "thread": name}
+    records = [
+        KeptRecord(
+            kind="thread",
+            id=name,
+            stated_us=max(moments, default=None),
+            trail_ids=tuple(dict.fromkeys(each.key[1] for each in thread.states)),
+            place=(thread.raw, None),
+            **common,
+        )
+    ]
+    for namespace, states in groupby(thread.states, key=lambda each: each.key[0]):
+        records += [
+            KeptRecord(
+                kind="checkpoint",
+                id=each.key[1],
+                collection=f"{name}/{namespace}",
+                stated_us=thread.written[each.key],
+                trail_ids=(each.key[1],),
+                rank=rank,
+                place=(thread.raw, each.key),
+                **common,
+            )
+            for rank, each in enumerate(states)
+        ]
+    return records
+
+
+def _by_thread(records: Iterable[KeptRecord]) -> Iterable[tuple[Any, list[KeptRecord]]]:
+    found: dict[Any, list[KeptRecord]] = {}
+    for each in records:
+        found.setdefault(each.place[0], []).append(each)
+    return found.items()
+
+
+def _stays(
+    thread: _Thread, due: Sequence[KeptRecord], *, may_prune: bool
+) -> list[tuple[KeptRecord, str]]:
+    """Return those of *due* that must stay, each with why."""
+    whole = [each for each in due if each.kind == "thread"]
+    known = set[str]().union(*(each.trail_ids for each in whole))
+    if whole and any(each.key[1] not in known for each in thread.states):
+        return [(each, _CHANGED) for each in due]
+    # A task that failed may be tried again: whether the thread goes all the same is for its owner.
+    allowed = {ThreadStatus.DONE, ThreadStatus.FAILED} if whole else {ThreadStatus.DONE}
+    if thread.states and thread.status not in allowed:
+        return [(each, _NOT_DONE.format(thread.status.value)) for each in due]
+    if whole:
+        return []
+    if not may_prune:
+        return [(each, _NOT_HERE) for each in due]
+    stays = needed(thread.states, {each.place[1] for each in due})
+    return [(each, stays[each.place[1]]) for each in due if each.place[1] in stays]
+
+
+class ChangedMeanwhileError(RuntimeError):
+    """A thread got a state while others of it were to be removed: nothing was removed."""
+
+    def __init__(self) -> None:
+        super().__init__("a thread was written to meanwhile: nothing of it was removed")
+
+
+def _check(now: Collection[StateKey], before: Collection[StateKey]) -> None:
+    # Two sweepers at once: what the other has removed is no reason.
+    if not set(now) <= set(before):
+        raise ChangedMeanwhileError
+
+
+def _prune_sqlite(
+    saver: Any,
+    thread: Any,
+    going: Sequence[StateKey],
+    before: Collection[StateKey],
+    _arguments: Any,
+) -> None:
+    connection: sqlite3.Connection = saver.conn
+    with saver.lock:
+        connection.commit()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            _check(connection.execute(_STATES, (str(thread),)).fetchall(), before)
+            values = [(str(thread), *each) for each in going]
+            connection.executemany(_DELETE_WRITES, values)
+            connection.executemany(_DELETE_STATE, values)
+        except BaseException:
+            connection.rollback()
+            raise
+        connection.commit()
+
+
+async def _prune_async(
+    connection: Any,
+    thread: Any,
+    going: Sequence[StateKey],
+    before: Collection[StateKey],
+    _arguments: Any,
+) -> None:
+    await connection.commit()
+    await connection.execute("BEGIN IMMEDIATE")
+    try:
+        rows = await connection.execute_fetchall(_STATES, (str(thread),))
+        _check([tuple(each) for each in rows], before)
+        values = [(str(thread), *each) for each in going]
+        await connection.executemany(_DELETE_WRITES, values)
+        await connection.executemany(_DELETE_STATE, values)
+    except BaseException:
+        await connection.rollback()
+        raise
+    await connection.commit()
+
+
+def _prune_memory(
+    saver: Any,
+    thread: Any,
+    going: Sequence[StateKey],
+    before: Collection[StateKey],
+    _arguments: Any,
+) -> None:
+    spaces = saver.storage[thread]
+    _check([(name, each) for name, states in spaces.items() for each in states], before)
+    for name, state in going:
+        spaces[name].pop(state, None)
+        saver.writes.pop((thread, name, state), None)
+    used: set[tuple[Any, ...]] = set()
+    for name, states in spaces.items():
+        for checkpoint, _metadata, _parent in states.values():
+            versions = saver.serde.loads_typed(checkpoint)["channel_versions"]
+            used |= {(thread, name, channel, version) for channel, version in versions.items()}
+    for place in [each for each in saver.blobs if each[0] == thread and each not in used]:
+        saver.blobs.pop(place, None)
+    for name in [name for name, states in spaces.items() if not states]:
+        spaces.pop(name, None)
+
+
+def _moment_us(found: Any) -> int | None:
+    try:
+        moment = datetime.fromisoformat(str(found.checkpoint.get("ts")))
+    except ValueError:
+        return None
+    return int(moment.timestamp() * 1_000_000) if moment.tzinfo else None

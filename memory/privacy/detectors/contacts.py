@@ -15,7 +15,7 @@ _IP_HOST = compile_later(r"\[?\d{1,3}(?:\.\d{1,3}){3}\]?")
 _INTERNAL_HOSTS = split_words("localhost localdomain corp internal local intranet lan home mail")
 _COMMON_TLD = compile_later(
     r"\.(?:com|org|net|edu|gov|info|biz|io|ai|co|me|app|dev|eu|uk|de|fr|it|es|nl|be|ch|at|se|no|dk"
-    r"|fi|pl|cz|pt|ie|ca|us|au|nz|in|jp|cn|br|mx|za|ru|tr|kr)\b",
+    r"|fi|pl|cz|pt|ie|ca|us|au|nz|in|jp|cn|br|mx|za|ru|tr|kr)(?![^\W_])",
     re.IGNORECASE,
 )
 _MAIL_HOST = compile_later(
@@ -62,6 +62,7 @@ def _email_around(text: str, at: int) -> Finding | None:
     if start == end or text[start:end].lower() in _NOT_PEOPLE or _in_url(text, start):
         return None
     if "." in host:
+        host = host if spaced else _host_in(host)
         is_host, score = _is_host(host, spaced=spaced), 0.9
     else:
         is_host, score = not spaced and _is_internal_host(text, start, end, host), 0.7
@@ -75,6 +76,17 @@ def _host_after(text: str, after: int) -> str:
     host = match.group() if match else ""
     latin = None if host.isascii() else _LATIN_HEAD.match(host)
     return latin.group().rstrip(".-") if latin else host
+
+
+def _host_in(host: str) -> str:
+    """Return *host* without what runs into it, as in ``ada@example.com.I shall``."""
+    last = host.rpartition(".")[2]
+    if _is_host(host, spaced=False) or last.lower() in _NO_TLDS:
+        return host
+    ends = [found.end() for found in _COMMON_TLD.finditer(host)]
+    # Versions of packages have no letter before it: `tool@1.0.dev.3`.
+    whole = [host[:end] for end in ends if any(map(str.isalpha, host[:end].rpartition(".")[0]))]
+    return whole[-1] if whole else host
 
 
 def _is_host(host: str, *, spaced: bool) -> bool:

@@ -29,6 +29,7 @@ NOTHING = [
     "la chiocciola punto e basta",
     "dinner at eight, see https://menu.example/dinner-at-eight.html",
     "npm i react@latest and lodash@4.17.21",
+    "tool@1.0.dev.3, icon@2x.co.png and web@example.com.service",
     "getty@tty1.service started, image@sha256:0a1b2c",
     "upgraded libfoo to 0.99.20-2",
     "order 026-1234567-1234567 was shipped",

@@ -263,7 +263,16 @@ def _index(_self: Addresses, paths: Any, redaction: Redaction) -> Any:
     if not isinstance(paths, (list, tuple)):
         return redaction.value(paths)
     given: list[Any] = list(cast("Any", paths))
-    return [redaction.label(p) if isinstance(p, str) else redaction.value(p) for p in given]
+    return [_path(p, redaction) if isinstance(p, str) else redaction.value(p) for p in given]
+
+
+def _path(path: str, redaction: Redaction) -> str:
+    # Each field is read alone, as in a value; and all of them as one text, since an address may
+    # have a period in it, at which the store parts fields.
+    return redaction.label(_FIELD.sub(lambda found: redaction.label(found[0]), path))
+
+
+_FIELD = re.compile(r"[^.,\[\]{}]+")
 
 
 @lru_cache(maxsize=_REMEMBERED)

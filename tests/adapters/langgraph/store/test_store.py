@@ -221,6 +221,29 @@ class TestPrivacy:
 
         assert "ada@" not in str(item.key)
 
+    @pytest.mark.parametrize("path", ["{}", "{}.note", "people.{}", "people[*].{}.x", "{{a,{}}}"])
+    @pytest.mark.parametrize(
+        "field", ["ada@example.com", "+44 20 7946 0958", "DE89370400440532013000"]
+    )
+    def test_paths_of_an_index_are_redacted_field_by_field(self, bench, path, field):
+        """As the keys of the value: what is embedded is what is stored there."""
+        asked = []
+
+        class Store(InMemoryStore):
+            def batch(self, ops):
+                asked.extend(ops := list(ops))
+                return super().batch(ops)
+
+        store = guarded(Store(), bench)
+        store.put(NAMESPACE, "k", {field: {"note": "tea"}}, index=[path.format(field), "plain.x"])
+        (op,) = (each for each in asked if isinstance(each, PutOp) and each.namespace == NAMESPACE)
+        (key,) = op.value
+
+        assert field not in repr(op)
+        assert op.index[1] == "plain.x"
+        if "." not in field:  # where the store parts fields
+            assert op.index[0] == path.format(key)
+
     def test_the_embedder_never_sees_it(self, bench):
         """Neither what is put nor what is asked reaches the embedding model as it was."""
         seen = []

@@ -17,6 +17,7 @@ from qdrant_client import QdrantClient, models
 from mnemoscope.memory import ConfigurationError, ScopeError, context
 from mnemoscope.memory.api import DataSubject
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.patience import GIVE_UP_S
 
 POINT = models.PointStruct(id=1, vector=[1.0, 0.0], payload={"text": "Breakfast is at 8."})
 SIZE = models.VectorParams(size=2, distance=models.Distance.COSINE)
@@ -249,7 +250,9 @@ def test_doctor_shows_it(make, way):
     """As it was wrapped."""
     with scope_for_tests() as (scope, _sink):
         kept = make(scope, **options(make, way))
-        (said,) = (each.detail for each in scope.health().checks if each.name.startswith("store."))
+        (said,) = (
+            each.detail for each in scope.health(GIVE_UP_S).checks if each.name.startswith("store.")
+        )
 
     assert kept
     assert ("nobody's, as it was wrapped: help" if way == "named" else "all of it") in said

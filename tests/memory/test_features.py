@@ -190,7 +190,7 @@ labels = [each.part(MemoryLabel) for each in sink.events]
 said["labels"] = [each.origin for each in labels if each is not None]
 said["hits"] = [each.hits for each in sink.events if each.operation == "search_memory"]
 said["kept"] = sorted(each.key for each in inner.search(("notes",)))
-said["check"] = [each.detail for each in scope.health().checks if each.name == "acme.curated"]
+said["check"] = [each.detail for each in scope.health(300).checks if each.name == "acme.curated"]
 said["metric"] = "acme_left_out_total 1.0" in generate_latest(REGISTRY).decode()
 said["summed"] = (
     'event_part_total{measurement="level",part="acme.curation"} 3.0'

@@ -301,7 +301,7 @@ def test_health_tells_that_nobody_reads_the_folder(chosen, started):
     """And what is to be done."""
     scope = started(chosen())
     recaller(scope)()
-    (found,) = [each for each in scope.health().checks if each.name == "sink.relay"]
+    (found,) = [each for each in scope.health(GIVE_UP_S).checks if each.name == "sink.relay"]
 
     assert found.state == "failed"
     assert "start `mnemoscope relay" in found.detail

@@ -23,6 +23,7 @@ from mnemoscope.memory.environment import unknown_variables, variable_of
 from mnemoscope.memory.setting_values import SettingValues
 from mnemoscope.memory.settings import unknown_settings
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.patience import GIVE_UP_S
 
 NAMES = tuple(Settings.__struct_fields__)
 KEY = "00112233445566778899aabbccddeeff"
@@ -122,7 +123,9 @@ def test_a_misspelt_variable_is_told_with_the_nearest_name(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING, "mnemoscope"):
         for _ in range(2):
             with scope_for_tests() as (scope, _sink):
-                (check,) = (each for each in scope.health().checks if each.name == "settings")
+                (check,) = (
+                    each for each in scope.health(GIVE_UP_S).checks if each.name == "settings"
+                )
 
     told = "MNEMOSCOPE_SINK is not a setting, nothing reads it: did you mean MNEMOSCOPE_SINKS?"
     # A thread that another test has left may warn of something else.

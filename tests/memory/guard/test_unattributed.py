@@ -7,6 +7,7 @@ from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.memory import context
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.patience import GIVE_UP_S
 
 HERE = ("notes",), "tea"
 
@@ -26,7 +27,7 @@ def told(caplog) -> list[str]:
 
 def check_of(scope):
     """Return what health says of it. None: nothing."""
-    return {each.name: each for each in scope.health().checks}.get("context")
+    return {each.name: each for each in scope.health(GIVE_UP_S).checks}.get("context")
 
 
 def test_a_forgotten_context_is_said_once_and_again_when_there_are_many(scope, caplog):

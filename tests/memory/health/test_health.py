@@ -448,7 +448,7 @@ class TestScope:
     def test_everything_is_looked_at(self):
         """Sinks, stores, and the rest, in this order."""
         with scope_for_tests() as (scope, _sink):
-            names = [check.name for check in scope.health().checks]
+            names = [check.name for check in scope.health(GIVE_UP_S).checks]
 
         assert names == [
             "sink.capture",
@@ -467,7 +467,7 @@ class TestScope:
         """As soon as it is used."""
         with scope_for_tests() as (scope, _sink):
             scope.observe(store="crm", operation="search_memory", neutral=list)(list)()
-            checks = by_name(scope.health())
+            checks = by_name(scope.health(GIVE_UP_S))
 
         assert checks["store.crm"].state is State.OK
         assert "stores" not in checks
@@ -476,7 +476,7 @@ class TestScope:
         """No event, no error of ours, no other last outcome."""
         with scope_for_tests() as (scope, sink):
             before = scope.last_outcome()
-            first, second = scope.health(), scope.health()
+            first, second = scope.health(GIVE_UP_S), scope.health(GIVE_UP_S)
 
             assert scope.flush(GIVE_UP_S)
             assert sink.events == []
@@ -493,7 +493,7 @@ class TestScope:
                 raise ConnectionError(text)
 
             broken("Ada likes tea")
-            document = json.dumps(scope.health().as_document())
+            document = json.dumps(scope.health(GIVE_UP_S).as_document())
 
         assert "grace" not in document.lower()
         assert "tea" not in document
@@ -510,4 +510,4 @@ class TestScope:
         with scope_for_tests() as (scope, _sink):
             scope.close()
 
-            assert scope.health().ok
+            assert scope.health(GIVE_UP_S).ok

@@ -18,6 +18,7 @@ from mnemoscope.memory import (
     load_settings,
 )
 from mnemoscope.memory.testing import CapturingSink
+from tests.kit.patience import GIVE_UP_S
 
 _REGISTRY = r"""
 supported_languages: [en]
@@ -169,7 +170,7 @@ def test_a_callback_that_fails_leaves_it_to_the_settings_and_is_counted(made, an
     fixture.answers["value.note"] = answer
 
     assert fixture.put({"note": f"at {EMAIL}"}) == {"note": "at <EMAIL_ADDRESS>"}
-    assert "privacy.callback" in repr(fixture.scope.health())
+    assert "privacy.callback" in repr(fixture.scope.health(GIVE_UP_S))
 
 
 def test_keys_names_and_ids_are_not_asked_about(made):

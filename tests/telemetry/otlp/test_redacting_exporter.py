@@ -354,7 +354,7 @@ def test_a_span_that_cannot_be_rebuilt_is_dropped(pipeline, scope, monkeypatch):
     assert (result, alone) == (SpanExportResult.SUCCESS, SpanExportResult.FAILURE)
     assert [each.name for each in pipeline.sent.get_finished_spans()] == ["chat"]
     assert pipeline.exporter.counts.by_outcome() == outcomes(clean=1, refused=2)
-    assert scope.health().checks[-1].state is State.WARNING
+    assert scope.health(GIVE_UP_S).checks[-1].state is State.WARNING
 
 
 def test_what_is_sent_can_be_encoded(pipeline):
@@ -430,7 +430,7 @@ def test_health_tells_what_became_of_spans(pipeline, scope):
     """Seen, masked and refused."""
     pipeline.span()
     pipeline.span(f"to {CANARY}")
-    (check,) = (each for each in scope.health().checks if each.name == "spans")
+    (check,) = (each for each in scope.health(GIVE_UP_S).checks if each.name == "spans")
 
     assert (check.state, check.detail) == (State.OK, "2 seen, 1 masked, 0 refused")
 
@@ -450,7 +450,7 @@ def test_metrics_tell_what_became_of_spans():
 
 def test_health_is_silent_where_no_exporter_is_wrapped(scope):
     """Most applications have none."""
-    assert "spans" not in {each.name for each in scope.health().checks}
+    assert "spans" not in {each.name for each in scope.health(GIVE_UP_S).checks}
 
 
 def test_a_disabled_scope_returns_the_exporter():

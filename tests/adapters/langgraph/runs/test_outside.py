@@ -137,7 +137,9 @@ def test_what_belongs_to_nobody_is_said(calls):
         (call,) = chats(scope, sink)
 
         assert (call.usage.node, call.subject) == (None, None)
-        said = next(each.detail for each in scope.health().checks if each.name == "context")
+        said = next(
+            each.detail for each in scope.health(GIVE_UP_S).checks if each.name == "context"
+        )
         assert "1 model calls began in threads without a context" in said
 
 
@@ -148,7 +150,7 @@ def test_a_forked_child_counts_none_of_its_parents():
         scope.runnable(graph_that(calls)).invoke({})
         scope._parts.accounting.forked()
 
-        told = [each.detail for each in scope.health().checks if each.name == "context"]
+        told = [each.detail for each in scope.health(GIVE_UP_S).checks if each.name == "context"]
         assert not any("model calls" in each for each in told)
 
 
@@ -172,7 +174,7 @@ def test_a_call_outside_is_its_contexts():
 
         assert call.feature == "reply"
         assert call.subject is not None
-        assert "context" not in {each.name for each in scope.health().checks}
+        assert "context" not in {each.name for each in scope.health(GIVE_UP_S).checks}
 
 
 def test_a_graph_that_is_not_watched_is_no_run():

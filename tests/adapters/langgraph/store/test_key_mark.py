@@ -44,7 +44,7 @@ def done_in_a_container(url, home, job, variables):
     with Store.from_conn_string(url) as bare:
         bare.setup()
         store = scope.store(bare)
-        said = {"health": [c.state for c in scope.health().checks if c.name == "key"][0]}
+        said = {"health": [c.state for c in scope.health(300).checks if c.name == "key"][0]}
         try:
             if job == "write":
                 store.put(("people", "ada@example.com"), "tea", {"likes": "tea"})
@@ -52,7 +52,7 @@ def done_in_a_container(url, home, job, variables):
             said["found"] = found and found.value
         except KeyMismatchError as exc:
             said["error"] = str(exc)
-        said["health after"] = [c.state for c in scope.health().checks if c.name == "key"][0]
+        said["health after"] = [c.state for c in scope.health(300).checks if c.name == "key"][0]
     scope.close()
     with open(os.path.join(homes, "log")) as log, open(os.path.join(homes, "said"), "w") as file:
         json.dump({**said, "told": log.read()}, file)
@@ -278,7 +278,7 @@ class TestWithoutMark:
         connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, check_same_thread=False)
         with scope_for_tests(audit_pseudonym_key=KEYS[0]) as (scope, _sink):
             found = scope.store(SqliteStore(connection)).search(())
-            (key,) = (each for each in scope.health().checks if each.name == "key")
+            (key,) = (each for each in scope.health(GIVE_UP_S).checks if each.name == "key")
         connection.close()
 
         assert found == []

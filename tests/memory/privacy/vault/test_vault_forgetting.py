@@ -11,6 +11,7 @@ from mnemoscope.memory.limits.key_use import key_id_of
 from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
 from mnemoscope.telemetry.event.sink_pseudonyms import PSEUDONYM
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.patience import GIVE_UP_S
 from tests.kit.vault_host import KEY, MAIL, NAME
 
 ADA = VaultCustomer("c-1", "acme")
@@ -298,7 +299,7 @@ class TestDamage:
             _set(connection, "vault_entry", "sealed", damage, f"instr('{bad}', pseudonym)")
         connection.close()
         shown = host.reveal(f"{bad} {good}")
-        checks = {each.name: each for each in host.scope.health().checks}
+        checks = {each.name: each for each in host.scope.health(GIVE_UP_S).checks}
 
         assert shown.startswith(bad)
         assert NAME in shown

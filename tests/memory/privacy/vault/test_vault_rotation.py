@@ -225,7 +225,7 @@ class TestHealth:
     @staticmethod
     def check(host):
         """Return it."""
-        return next(each for each in host.scope.health().checks if each.name == "vault")
+        return next(each for each in host.scope.health(GIVE_UP_S).checks if each.name == "vault")
 
     def test_all_under_configured_keys_is_well(self, opened, stored, path):
         """As is a file of version 1, which noted none."""

@@ -64,8 +64,11 @@ LOOKED_AT = {
 }
 """Of our own commands those whose words are looked at, and which are not run, and why."""
 
-INCOMPLETE = 3
+FOUND, INCOMPLETE = 1, 3
 ENDS_WITH = {
+    # Something is found, as the page has just made it.
+    "mnemoscope memory doctor --customer c-42": FOUND,
+    "mnemoscope memory doctor --all --json": FOUND,
     # Nobody has stated what only the operator knows (--notice): the page says so.
     "mnemoscope audit export --customer c-42 --scope app:scope": INCOMPLETE,
     "mnemoscope audit export --customer c-42 --scope app:scope --out export.zip": INCOMPLETE,

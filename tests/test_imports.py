@@ -303,6 +303,7 @@ OPTIONAL = (
     "assemble",
     "budgets",
     "handoff",
+    "hygiene",
     "journal",
     "relay",
     "reveal",

@@ -101,6 +101,10 @@ COMMANDS: Table = {
     "memory": Group(
         "Look at what the stores hold.",
         {
+            "doctor": Command(
+                "Find echoes, duplicates, partial writes and unused memories.",
+                "memory_doctor:memory_doctor",
+            ),
             "growth": Command(
                 "Measure the rows and bytes of each store, and the days until it is full.",
                 "growth:growth",

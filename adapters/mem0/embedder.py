@@ -17,6 +17,7 @@ from ...memory.guard.guard import Guard
 from ...telemetry.process.faults import Faults
 from ..toolkit.stand_in import StandIn, mark_of
 from ..toolkit.type_guards import is_list
+from .facts import note_lost_fact
 from .model_usage import REMOTE, provider_of
 from .phases import timed
 
@@ -98,7 +99,13 @@ class _Embedding:
 
     def _embed(self, *args: Any, **kwargs: Any) -> Any:
         given = (*map(self._given, args[:1]), *args[1:])
-        return self._call(*given, **self._named(kwargs))
+        try:
+            return self._call(*given, **self._named(kwargs))
+        except Exception:
+            # Of a batch mem0 tries each text by itself; what it asks for a search, it raises.
+            if self._name == "embed" and "add" in {*args[1:2], kwargs.get("memory_action")}:
+                note_lost_fact()
+            raise
 
     def _named(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         return {

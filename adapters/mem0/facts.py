@@ -5,6 +5,9 @@ mem0 stores what its model has found all at once and, where that fails, one fact
 fails then it logs, and reports the others as all there is; and a process that is killed among them
 leaves a part, which says nothing of the rest. So every fact of several carries the number of them,
 in its metadata beside the id of the write, and an answer is counted.
+
+What it cannot embed, one by one after a batch that failed, it leaves out as well, and only logs:
+such an ``add`` is ``partial``.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from uuid import uuid4
 
 from mem0 import exceptions  # type: ignore[import-untyped]  # it ships no types
 
-from ...memory.api import AsyncInvoke, Faults, Invoke
+from ...memory.api import AsyncInvoke, Faults, Invoke, Status
 from ...memory.guard.call import Call
 from ...memory.guard.operation import Arguments
 from ..toolkit.stand_in import StandIn, is_marked
@@ -34,9 +37,18 @@ _COUNTED: Final = "facts"
 
 @dataclass(slots=True)
 class _Attempt:
-    """The facts that an ``add`` has found. 0: none, or only one."""
+    """
+    What became of the facts that an ``add`` has found.
+
+    Attributes:
+        facts: Facts that were to be stored. 0: none, or only one.
+        is_stored: They were handed to the vector store: what is embedded then is no fact.
+        lost: Facts that could not be embedded, and that mem0 has left out.
+    """
 
     facts: int = 0
+    is_stored: bool = False
+    lost: int = 0
 
 
 _attempt: ContextVar[_Attempt | None] = ContextVar("mnemoscope_mem0_attempt", default=None)
@@ -62,7 +74,7 @@ class CountFacts:
 
         def called(given: Arguments) -> Any:
             with self._counting() as attempt:
-                return _all(attempt, invoke(given))
+                return _all(call, attempt, invoke(given))
 
         return called
 
@@ -73,7 +85,7 @@ class CountFacts:
 
         async def awaited(given: Arguments) -> Any:
             with self._counting() as attempt:
-                return _all(attempt, await invoke(given))
+                return _all(call, attempt, await invoke(given))
 
         return awaited
 
@@ -91,13 +103,22 @@ class CountFacts:
             _attempt.reset(token)
 
 
-def _all(attempt: _Attempt, answer: Any) -> Any:
+def note_lost_fact() -> None:
+    """Count a text that could not be embedded, if it is a fact of an ``add`` that is under way."""
+    attempt = _attempt.get()
+    if attempt is not None and not attempt.is_stored:
+        attempt.lost += 1
+
+
+def _all(call: Call, attempt: _Attempt, answer: Any) -> Any:
     stored = _rows(answer)
     # mem0 inserts them at once, then one by one after a failure, and only logs those that failed.
     if len(stored) < attempt.facts:
         raise exceptions.VectorStoreError(
             f"{len(stored)} of {attempt.facts} facts were stored: mem0 logs why the others were not"
         )
+    if attempt.lost:
+        call.status = Status.PARTIAL  # mem0 logs it, and answers as if it were all
     return answer
 
 
@@ -109,6 +130,8 @@ def _watch(vector_store: Any) -> None:
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         attempt, payloads = _attempt.get(), kwargs.get("payloads")
+        if attempt is not None:
+            attempt.is_stored = True
         if attempt is not None and is_list(payloads) and len(payloads) > 1:
             attempt.facts = len(payloads)
             _number(payloads)

@@ -51,6 +51,7 @@ _WENT_WELL = {
 }
 
 _WENT_WRONG = {
+    "partial": "a part of it was left out",
     "degraded": "the store did not answer, and the agent went on without it",
     "timeout": "the store took too long, and the agent went on without it",
     "rejected": "the store was not asked, since it had failed before",

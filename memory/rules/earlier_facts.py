@@ -27,7 +27,7 @@ WAIT_S: Final = 0.25
 PAUSE_S: Final = 10.0
 """Seconds for which nothing is read once that has failed, or has taken too long."""
 
-_DONE = frozenset({Status.OK.value, Status.EMPTY.value})
+_DONE = frozenset(each.value for each in Status if each.is_normal)
 _ENDS = frozenset({"chat", "execute_tool", "execute_node"})
 
 

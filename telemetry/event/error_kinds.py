@@ -85,7 +85,7 @@ _BY_TYPE = {
     ),
 }
 _KINDS = {name: kind for kind, names in _BY_TYPE.items() for name in names.split()}
-_ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.CANCELLED})
+_ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.PARTIAL, Status.CANCELLED})
 _TYPES_HELD = 1_024
 
 

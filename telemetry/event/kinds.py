@@ -43,6 +43,7 @@ class Status(StrEnum):
     Attributes:
         OK: The store answered.
         EMPTY: A recall was answered, with nothing in it.
+        PARTIAL: A write was answered, and a part of it was left out: see docs/hygiene.md.
         DEGRADED: The store failed and the caller was given a neutral value.
         TIMEOUT: The deadline passed before the store answered.
         REJECTED: Not attempted: the breaker is open or the bulkhead is full.
@@ -54,6 +55,7 @@ class Status(StrEnum):
 
     OK = "ok"
     EMPTY = "empty"
+    PARTIAL = "partial"
     DEGRADED = "degraded"
     TIMEOUT = "timeout"
     REJECTED = "rejected"
@@ -65,7 +67,7 @@ class Status(StrEnum):
     @property
     def is_normal(self) -> bool:
         """True when the store itself answered."""
-        return self in {Status.OK, Status.EMPTY}
+        return self in {Status.OK, Status.EMPTY, Status.PARTIAL}
 
 
 class Deletes(StrEnum):

@@ -26,7 +26,9 @@ SINK = "otlp"
 
 _HELD = 1_024
 # A caller that gives up is no failure of the operation.
-_NOT_A_FAULT = frozenset({Status.OK.value, Status.EMPTY.value, Status.CANCELLED.value})
+_NOT_A_FAULT = frozenset(
+    {*(each.value for each in Status if each.is_normal), Status.CANCELLED.value}
+)
 _UNNAMED = "LangGraph"
 """What LangGraph calls a graph that nobody has named."""
 

@@ -214,3 +214,44 @@ async def test_a_vector_store_that_cannot_be_watched_is_used_as_it_is(
 
     assert await texts() == TEXTS
     assert bench.faults.counts == {"mem0.facts": 1}
+
+
+@pytest.fixture
+def lame(bare, monkeypatch) -> Any:
+    """Return a function after which the embedder fails on batches, and on some texts."""
+
+    def fail_on(*texts: str) -> None:
+        embed = bare.embedding_model.embed
+
+        def tried(text: str, memory_action: str | None = None) -> Any:
+            if text in texts:
+                raise ConnectionError
+            return embed(text, memory_action)
+
+        def batch(_texts: list[str], memory_action: str | None = None) -> Any:
+            raise ConnectionError
+
+        monkeypatch.setattr(bare.embedding_model, "embed", tried)
+        monkeypatch.setattr(bare.embedding_model, "embed_batch", batch, raising=False)
+
+    return fail_on
+
+
+@pytest.mark.parametrize("lost", [1, 3, 4])
+async def test_facts_that_cannot_be_embedded_make_an_add_partial(
+    lost, bare, lame, bench, events, done
+):
+    """mem0 answers with the others, as if they were all."""
+    lame(*TEXTS[:lost])
+    answer = await done(guarded(bare, bench).add("a conversation", user_id=USER))
+
+    assert told(events) == [(Status.PARTIAL, Journalled.NO)]
+    assert [each["memory"] for each in answer["results"]] == TEXTS[lost:]
+
+
+async def test_an_add_whose_texts_are_embedded_one_by_one_is_whole(bare, lame, bench, events, done):
+    """A batch that fails costs nothing where each text succeeds."""
+    lame()
+    await done(guarded(bare, bench).add("a conversation", user_id=USER))
+
+    assert told(events) == [(Status.OK, Journalled.NO)]

@@ -1,0 +1,17 @@
+"""Hygiene of memories: echoes, duplicates, partial writes, and what nobody ever recalls."""
+
+from __future__ import annotations
+
+from .findings import Ailment, Deed, HygieneFinding, StoredText, examine
+from .part import MemoryTexts
+from .watch import hygiene
+
+__all__ = [
+    "Ailment",
+    "Deed",
+    "HygieneFinding",
+    "MemoryTexts",
+    "StoredText",
+    "examine",
+    "hygiene",
+]

@@ -31,6 +31,9 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/test_walk.py --ignore=tests/test_wiring.py --ignore=tests/test_usage_sums.py --ignore=tests/grafana --ignore=tests/install/test_package_data.py
 
+# What a wheel may lack: modules, data files, entry points, commands, and the demo with all of its stores.
+OF_THE_WHEEL = $(OF_EACH) tests/install tests/demo tests/examples tests/test_examples.py tests/adapters/cli/test_root.py tests/memory/test_features.py --ignore=tests/install/test_package_data.py
+
 # A quarter of all tests' time is waiting: half as many workers again as there are processors.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')
 
@@ -51,10 +54,14 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)  ## Watch an agent with real mem0, Qdrant and LangGraph memory answer the three questions
 	@$(VENV)/bin/mnemoscope demo $(ARGS)
 
-test: $(STAMP)  ## Run the tests, without the injected faults
+test: $(STAMP)  ## Run the tests, without the injected faults and what is long
 	@echo "==> tests"
 	@$(PY) -m compileall -q -j 0 $(PACKAGES)  # the workers start at once: each would do it
-	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not fault and not long" $(ARGS)
+
+test-long: $(STAMP)  ## Run the tests that take seconds each, and the random ones with all their examples
+	@echo "==> long tests"
+	@LONG_TESTS=1 $(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "(long or short or hypothesis) and not fault" $(ARGS)
 
 # Our own bounds are pinned: what a test needs besides cannot raise one unseen.
 $(LOWEST): $(UV) pyproject.toml
@@ -85,7 +92,7 @@ test-faults: $(STAMP)  ## Inject every fault at a small size
 	@echo "==> injected faults"
 	@$(PY) -m pytest -n auto --dist loadgroup -m fault $(ARGS)
 
-test-wheel: $(STAMP)  ## Build the wheel, run the tests (but the faults) against it in an empty environment
+test-wheel: $(STAMP)  ## Build the wheel, and run tests against it in an empty environment: ALL=1 for all of them
 	@echo "==> tests against the built wheel, in an empty environment"
 	@rm -rf dist build .venv-wheel
 	@$(PY) -m build --wheel --outdir dist . >/dev/null
@@ -93,7 +100,7 @@ test-wheel: $(STAMP)  ## Build the wheel, run the tests (but the faults) against
 	@.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt "pip>=25.1"
 	@.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls dist/*.whl)[all]" --group test
 	@mkdir -p build/wheel-tests && cp -r pyproject.toml tests benchmarks examples docs README.md build/wheel-tests/
-	@cd build/wheel-tests && ../../.venv-wheel/bin/python -m pytest -n auto -q -m "not fault" $(NOT_OF_THE_WHEEL)
+	@cd build/wheel-tests && ../../.venv-wheel/bin/python -m pytest -n $(WORKERS) --dist loadgroup -q -m "not fault and not long" $(if $(ALL),$(NOT_OF_THE_WHEEL),$(OF_THE_WHEEL))
 
 faults: $(STAMP)  ## Inject every fault at full size and print what was expected, what was seen, what it cost
 	@$(PY) -m pytest tests -m fault -n auto --dist loadgroup -q --full-faults --fault-table --fault-page=docs/faults.md $(ARGS)

@@ -23,10 +23,12 @@ if "MEM0_DIR" not in os.environ:
 
 from mnemoscope.telemetry.event.event import Event, OperationClass, Status
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.event.trace import TraceRef
+from mnemoscope.telemetry.event.trace_ref import TraceRef
+from tests.kit.lengths import examples
 
 pytest_plugins = [
     "tests.kit.patience",
+    "tests.kit.long_tests",
     "tests.kit.receivers",
     "tests.kit.back_ends",
     "tests.kit.fault_report",
@@ -78,7 +80,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 # No test depends on the machine's speed.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "unhurried",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=examples(100),
+)
 settings.load_profile("unhurried")
 
 SECRET = b"sixteen bytes or more"

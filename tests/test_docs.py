@@ -122,6 +122,7 @@ def test_no_page_hides_code_from_its_reader(page):
     assert hidden_in(PAGES[page]) == []
 
 
+@pytest.mark.long_but("README.md", "docs/index.md")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_page_runs_as_it_is_printed(program, desk, tmp_path):
     """Its files are saved, its code is pasted and its commands are typed, in their order."""

@@ -315,6 +315,7 @@ def named_by(application, customer):
 @pytest.mark.parametrize(
     "application", [Application, AsyncApplication], indirect=True, ids=["sync", "async"]
 )
+@pytest.mark.long
 def test_each_place_may_fail_and_is_named_until_it_is_back(application):
     """Not forgotten while it is away, however often; forgotten, to the byte, when it is back."""
     words, wrong = "marzipan that number 01 likes", {}

@@ -15,7 +15,7 @@ from tests.kit.failing_table import (
 )
 
 # One process makes the table, not each of them.
-pytestmark = pytest.mark.xdist_group("failing table")
+pytestmark = [pytest.mark.xdist_group("failing table"), pytest.mark.long]
 
 OPEN = frozenset({"recall", "remember"})
 

@@ -190,6 +190,7 @@ class Process:
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.long
 def test_labels_and_answers_are_those_of_an_evaluator(settings, bare, seed):
     """Of agents within agents, tools, models, three stores, edits past them, and a restart."""
     rng, model, done = Random(seed), Evaluator(), Counter()  # noqa: S311 - the same in every run

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.kit.own_process import run_python
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.long
 def test_no_call_of_a_prepared_scope_loads_anything(tmp_path):
     """No module is imported and no file opened by us, on any thread that makes a call."""
     ended = run_python(

@@ -46,6 +46,7 @@ from mnemoscope.memory.api import (
 )
 from mnemoscope.telemetry.event.spelling import folded
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.lengths import examples
 
 SECRET = bytes(range(32))
 KEYS = SubjectKeys(SECRET)
@@ -285,7 +286,7 @@ ODD_ONE_BEFORE = of_two(ACME, Written("acme", "Ｃ-42", is_old=True))  # noqa: R
 A_STORE_TOO_FEW = of_two(ACME, Written("acme", "c-42", GONE))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @example(case=(TENANTS_OF_ONE_ID, CustomerQuery(customer="c-42", tenant="acme")))
 @example(case=(TENANTS_OF_ONE_ID, CustomerQuery(customer="c-42", all_tenants=True)))
 @example(case=(SPELLINGS_OF_ONE_ID, CustomerQuery(customer="c-42")))

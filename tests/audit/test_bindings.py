@@ -136,6 +136,7 @@ def sample(target):
     return [*chosen.values(), *some.values(), *list(odd)[::25]]
 
 
+@pytest.mark.long
 def test_no_change_of_who_is_who_gets_a_wrong_answer(tmp_path, subject_keys, event_factory):
     """Show, export, memories of a day, blast radius, approvals, erasure: right, or refused."""
     build(tmp_path / "audit.db", subject_keys, event_factory)
@@ -154,6 +155,7 @@ def test_no_change_of_who_is_who_gets_a_wrong_answer(tmp_path, subject_keys, eve
 
 
 @pytest.mark.xdist_group("postgres")
+@pytest.mark.long
 def test_nor_in_postgresql(postgres, postgres_url, subject_keys, event_factory):
     """Swaps and copies, which keep every row in order by itself."""
     build(postgres_url, subject_keys, event_factory)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.kit.own_process import run_python
 
 PROGRAM = """
@@ -17,6 +19,7 @@ print(telemetry.MEM0_TELEMETRY)
 """
 
 
+@pytest.mark.long
 def test_a_program_that_wraps_it_ends_quietly_and_offline(tmp_path):
     """Nothing is sent to mem0's makers, and no clean-up comes after the interpreter's end."""
     ended = run_python("-c", PROGRAM, folder=tmp_path)

@@ -223,6 +223,7 @@ def test_the_agent_recalls_what_it_was_told(kept):
 
 @pytest.mark.parametrize("how", FaultMode)
 @pytest.mark.parametrize("store", ["mem0", "qdrant", "store"])
+@pytest.mark.long_but("qdrant-slow")
 def test_every_message_is_answered_with_a_store_in_trouble(demo, short, store, how):
     """The agent carries on, the store is named, and the sinks still agree."""
     run = demo(conversation=short, break_store=store, how=how, json=True)
@@ -239,6 +240,7 @@ def test_every_message_is_answered_with_a_store_in_trouble(demo, short, store, h
 
 
 @pytest.mark.parametrize("how", FaultMode)
+@pytest.mark.long_but("down")
 def test_runs_raise_with_the_checkpointer_in_trouble(demo, short, how, monkeypatch):
     """It fails closed: runs raise, which is what was to be shown, so the exit code is 0."""
     # Long enough for the calls of the first half, which are healthy, on any machine.
@@ -258,6 +260,7 @@ def test_what_can_be_broken_is_what_the_agent_uses():
 
 
 @pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.long_but("80")
 def test_the_screen_fits(demo, short, width):
     """No line is longer than the screen is wide, and none is coloured when it is not a terminal."""
     said = demo(width, conversation=short).said
@@ -372,6 +375,7 @@ def test_a_folder_that_is_not_empty_is_refused(demo, short):
 
 
 @pytest.mark.skipif(not LOCOMO.exists(), reason="the LoCoMo files are not here")
+@pytest.mark.long
 def test_a_conversation_of_other_people_is_replayed_whole(demo, tmp_path):
     """All messages of the first sessions of a LoCoMo file are answered, and the sinks agree."""
     held = json.loads((LOCOMO / "conv_26.json").read_text())

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.forks_often
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
+@pytest.mark.long
 def test_no_finished_call_is_lost(victim, tmp_path):
     """Each is in the audit trail once, and in logs, traces and runs at least once."""
     tally = run(tmp_path, victim, rounds=1)

@@ -18,6 +18,7 @@ AT_ONCE = 60
 
 @pytest.mark.timeout(0 if IS_WHOLE else 600)
 @pytest.mark.parametrize("alert", ALERTS)
+@pytest.mark.long_but(ALERTS[0])
 def test_every_mutant_of_an_alert_spoils_a_story(alert, grafana, promtool, tmp_path):
     """Twice and half a window, a quarter more or a fifth less, another operator: all of them."""
     rules = in_file(grafana, alert)

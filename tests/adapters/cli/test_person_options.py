@@ -475,6 +475,7 @@ def test_what_was_written_under_a_tenant_is_found_without(application, mnemoscop
 
 
 @pytest.mark.parametrize("command", ["export", "erase"])
+@pytest.mark.long
 def test_an_embedded_client_ends_without_a_traceback(tmp_path, command):
     """Qdrant's own cannot be closed any more when the interpreter ends."""
     (tmp_path / "embedded.py").write_text(dedent(EMBEDDED))

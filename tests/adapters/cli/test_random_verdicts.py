@@ -12,9 +12,10 @@ import pytest
 from mnemoscope.adapters.cli.audit.verdicts import kinds_of
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory.rules.recheck import Answer, recheck
+from tests.kit.lengths import examples
 from tests.kit.rule_runs import KINDS, change_one, live
 
-LEAST = 900
+LEAST = examples(900)
 
 
 @pytest.fixture(scope="module")

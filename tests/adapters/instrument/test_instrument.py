@@ -417,6 +417,7 @@ def ran(folder, wrapping, *command):
     )
 
 
+@pytest.mark.long
 def test_opentelemetry_instrument_gives_the_same_events(tmp_path):
     """An application that never imports us, started by it, is observed as one that wraps."""
     starter = Path(sys.executable).with_name("opentelemetry-instrument")

@@ -110,6 +110,7 @@ async def test_a_slow_add_does_not_hold_up_a_search(
 
 
 @pytest.mark.parametrize("count", [200, 1_000])
+@pytest.mark.long
 async def test_async_requests_lose_nothing(make_memory, patient, events, asked, count):
     """All are answered, one at a time is in the store, and all that was written is there."""
     bare = make_memory(AsyncMemory)

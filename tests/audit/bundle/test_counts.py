@@ -18,6 +18,7 @@ from mnemoscope.audit.bundle.contract import Request, RequestType
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
 from mnemoscope.memory.api import OperationClass, Redacted, Status
+from tests.kit.lengths import examples
 
 ADA, BOB = "ada@example.com", "bob@example.com"
 EVENTS = some.fixed_dictionaries(
@@ -63,7 +64,7 @@ def exported(tmp_path, subject_keys, event_factory):
     return exported
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     events=some.lists(EVENTS, max_size=12),
     records=RECORDS,

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemoscope.audit.bundle.ed25519 import is_signed
+from tests.kit.lengths import examples
 
 # RFC 8032 section 7.1: public key, message, signature.
 VECTORS = [
@@ -48,7 +49,7 @@ def test_the_vectors_of_the_rfc_are_accepted(public, message, signature):
     assert not is_signed(text + b"x", signed, key)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.binary(min_size=32, max_size=32), st.binary(max_size=200), st.integers(0, 511))
 def test_what_a_library_signs_is_accepted_and_nothing_else(seed, message, bit):
     """Any key, any message; and with no bit of the signature changed."""

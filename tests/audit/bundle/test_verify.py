@@ -194,6 +194,7 @@ def test_another_key_is_refused(folder):
     assert check(folder, key=other).key == ""
 
 
+@pytest.mark.long
 def test_a_sample_of_bytes_of_the_archive(bundle, tmp_path):
     """Flipped, it is found; or what is in it is the same (names, times and modes of a zip)."""
     data = bundle.read_bytes()

@@ -118,6 +118,7 @@ class TestFork:
         assert status == 0
         assert recorded(path) == {"00000000000000aa": 2}
 
+    @pytest.mark.long
     def test_a_fork_in_the_middle_of_a_commit(self, log, event_factory, monkeypatch):
         """Children forked while a thread commits can write at once, and nothing is lost."""
         # Who asks for a turn on a busy machine may have to ask for long, and so does a fork.

@@ -190,6 +190,7 @@ def run_killed(url_of, keys, event_factory, tmp_path, monkeypatch, moments, ids)
 
 
 @pytest.mark.parametrize("ids", [IDS, IDS[::-1]], ids=["as before", "the other way round"])
+@pytest.mark.long
 def test_whenever_it_is_killed_it_is_found_again(
     ids, tmp_path, subject_keys, event_factory, monkeypatch
 ):
@@ -204,6 +205,7 @@ def test_whenever_it_is_killed_it_is_found_again(
 
 
 @pytest.mark.xdist_group("postgres")
+@pytest.mark.long
 def test_nor_is_it_lost_in_postgresql(postgres, tmp_path, subject_keys, event_factory, monkeypatch):
     """At its last moments: when the person is not known any more."""
     moments = range(13, MOST_MOMENTS, 5)

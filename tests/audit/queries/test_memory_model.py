@@ -22,6 +22,7 @@ from mnemoscope.memory.api import (
     TraceRef,
 )
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.lengths import examples
 
 ADA, BOB, TENANT = "ada@example.com", "bob@example.com", "acme"
 SECOND = 1_000_000
@@ -101,7 +102,7 @@ def known(log, who, second):
     }
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(history=steps, data=st.data())
 def test_any_moment_of_any_history_is_what_it_was(history, data):
     """Writes, changes, deletions and erasures of two people, some of which failed."""

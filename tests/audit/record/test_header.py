@@ -12,6 +12,7 @@ from mnemoscope.telemetry.event.budget_event import BudgetEvent
 from mnemoscope.telemetry.event.event import Deletes, Journalled, OperationClass, Status
 from mnemoscope.telemetry.event.kinds import Level
 from mnemoscope.telemetry.event.usage import Usage
+from tests.kit.lengths import examples
 from tests.kit.rfc8785 import canonical
 from tests.kit.sample_events import events
 
@@ -32,7 +33,7 @@ def filled(header, place=PLACE):
 
 
 class TestOfEvent:
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=examples(200), deadline=None)
     @given(event=events)
     def test_any_header_is_canonical(self, event):
         """By another implementation of RFC 8785, whatever the event holds."""

@@ -125,6 +125,7 @@ def drawn():
 
 
 @pytest.mark.parametrize(("end", "handlers", "sinks"), [*drawn()])
+@pytest.mark.long
 def test_an_ordinary_end_is_one(tmp_path, found, end, handlers, sinks):
     """All events are there and signed, and each process has said that it ended."""
     ran(tmp_path, ENDS[end], HANDLERS[handlers], SINKS[sinks])

@@ -20,6 +20,7 @@ def found_whole(tally):
     assert (tally.lost, tally.duplicates, tally.broken) == (0, 0, 0)
 
 
+@pytest.mark.long
 def test_sqlite_keeps_what_was_acknowledged(path):
     """Four processes on one file, killed together: nothing lost, doubled or broken."""
     found_whole(run(path, ROUNDS))

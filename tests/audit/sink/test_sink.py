@@ -514,6 +514,7 @@ class TestCheckpoints:
             found = snapshot.execute("SELECT size FROM audit_checkpoint").fetchall()
         assert found == [(2,)] * 3
 
+    @pytest.mark.long
     def test_many_events_are_not_waited_for(self, make_sink, event_factory):
         """Every 4,096 events there is a signature."""
         sink = make_sink(every_s=CHECKPOINT_EVERY_S)

@@ -154,6 +154,7 @@ def in_threads(drain, event_factory, count, threads=4):
         each.join(GIVE_UP_S)
 
 
+@pytest.mark.long
 def test_nothing_is_dropped_however_far_callers_are_ahead_of_the_database(
     made_slow, event_factory, path, tmp_path
 ):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from contextlib import closing
 
+import pytest
+
 from mnemoscope.audit import AuditError, AuditLog
 from mnemoscope.audit.database.errors import TamperedError
 from mnemoscope.audit.verification.whole import verify
@@ -28,6 +30,7 @@ def found_in(path, keys):
     return [*found.findings["tampered"], *found.findings["unverifiable"]]
 
 
+@pytest.mark.long
 def test_any_value_is_found(sealed, tmp_path, subject_keys):
     """NULL, bytes that are no text, the largest number, half a JSON, a terminal's command."""
     with closing(database_attacks.SqliteTarget(sealed)) as target:
@@ -42,6 +45,7 @@ def test_any_value_is_found(sealed, tmp_path, subject_keys):
     assert [attack for attack, findings in found.items() if not findings] == []
 
 
+@pytest.mark.long
 def test_a_head_of_any_value_loses_no_event(sealed, tmp_path, subject_keys, event_factory):
     """The writer goes on behind it, or says that the trail cannot be used: then they wait."""
     with closing(database_attacks.SqliteTarget(sealed)) as target:

@@ -177,6 +177,7 @@ CHANGED = {
 }
 
 
+@pytest.mark.long
 def test_what_is_appended_meanwhile_is_not_looked_at(large, in_ranges, event_factory, monkeypatch):
     """Ranges see later moments than the whole, whose size counts."""
     original = ranges.check_range
@@ -192,6 +193,7 @@ def test_what_is_appended_meanwhile_is_not_looked_at(large, in_ranges, event_fac
 
 
 @pytest.mark.parametrize("changed", [False, True])
+@pytest.mark.long
 def test_processes_find_what_one_pass_does(large, monkeypatch, changed):
     """Two of them, each with a connection of its own."""
     copy = tampering.copy_of(large.path, large.path.with_name("copy.db"))

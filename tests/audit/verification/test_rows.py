@@ -44,6 +44,7 @@ def test_all_of_it_shows_in_sqlite(sealed, tmp_path, subject_keys, alike):
 
 
 @pytest.mark.xdist_group("postgres")
+@pytest.mark.long
 def test_all_of_it_shows_in_postgresql(postgres, postgres_url, subject_keys, event_factory):
     """One attack of each kind."""
     tampering.build(postgres_url, subject_keys, event_factory, 30)

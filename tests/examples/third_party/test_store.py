@@ -18,7 +18,10 @@ import pytest
 from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER
 from tests.kit.patience import GIVE_UP_S, UNHURRIED
 
-pytestmark = pytest.mark.skipif(find_spec("chromadb") is None, reason="chromadb is not installed")
+pytestmark = [
+    pytest.mark.skipif(find_spec("chromadb") is None, reason="chromadb is not installed"),
+    pytest.mark.long,
+]
 
 SOURCE = Path(__file__).parents[3] / "examples" / "third_party" / "chroma_store"
 CANARIES = ("ada.lovelace@example.com", "william.king@example.com")

@@ -56,6 +56,7 @@ from mnemoscope.telemetry.files.file_lock import FileLock
 from tests.kit.bench import Bench, journalling
 from tests.kit.deduplication import Deduplication
 from tests.kit.late_calls import Flight, Killed, Wire, flight_here
+from tests.kit.lengths import examples
 from tests.kit.patience import GIVE_UP_S
 
 HISTORIES = int(os.environ.get("JOURNAL_HISTORIES", "50"))
@@ -807,7 +808,7 @@ def _change(machine: Journalling, draw: random.Random) -> None:
 
 TestJournalling = Journalling.TestCase
 TestJournalling.settings = settings(
-    max_examples=40, stateful_step_count=STEPS, deadline=None, print_blob=False
+    max_examples=examples(40), stateful_step_count=STEPS, deadline=None, print_blob=False
 )
 TestJournalling.__doc__ = (
     "Whatever happens, the databases hold what was remembered and not forgotten."

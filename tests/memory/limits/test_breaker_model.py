@@ -8,6 +8,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from mnemoscope.memory import BreakerPolicy
 from mnemoscope.memory.limits.breaker import NORMAL, Breaker, BreakerState
+from tests.kit.lengths import examples
 
 POLICY = BreakerPolicy(
     window_calls=5,
@@ -160,4 +161,4 @@ class BreakerMachine(RuleBasedStateMachine):
 
 
 TestBreaker = BreakerMachine.TestCase
-TestBreaker.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestBreaker.settings = settings(max_examples=examples(150), stateful_step_count=60, deadline=None)

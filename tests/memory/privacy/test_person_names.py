@@ -17,6 +17,7 @@ from mnemoscope.memory.privacy.detectors import lexicon
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
 from mnemoscope.memory.privacy.names.find import find_persons
 from tests.kit.growth import grows_in_proportion
+from tests.kit.lengths import examples
 
 SENTENCES = json.loads(Path(__file__).with_name("person_sentences.json").read_text("utf-8"))
 """By language: templates, names for them, and sentences without a name. Written for these tests."""
@@ -131,7 +132,7 @@ def test_a_name_ends_before_what_is_written_onto_it(redactor, text, name):
     assert name in persons(redactor, text)
 
 
-ANY = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+ANY = settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 PIECES = st.one_of(
     st.sampled_from([each for by in SENTENCES.values() for each in by["names"]]),
     st.sampled_from([each for lang in SPACED for each in SENTENCES[lang]["without"]]),

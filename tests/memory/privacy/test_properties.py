@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mnemoscope.memory.privacy.detectors.normalized_text import normalize_text
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.lengths import examples
 
 KEYS = SubjectKeys(bytes(range(32)))
 SECRETS = [
@@ -54,7 +55,7 @@ PIECES = st.one_of(
     ),
 )
 TEXTS = st.lists(PIECES, max_size=12).map("".join)
-ANY = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+ANY = settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def fresh(**settings):

@@ -19,6 +19,7 @@ from mnemoscope.memory.privacy.engine.streaming_text import (
     redact_streamed,
 )
 from tests.kit.canaries import CANARIES, SUBJECT
+from tests.kit.lengths import examples
 
 KEY = (
     "-----BEGIN PRIVATE KEY-----\n"
@@ -57,7 +58,7 @@ def redact(redactor):
     return redactor.begin(known=(SUBJECT,)).text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(text=TEXTS, sizes=SIZES)
 def test_the_pieces_make_no_difference(redact, text, sizes):
     """Any text, cut in any way, comes out as if it had come at once."""

@@ -10,6 +10,7 @@ from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.memory import Origin, Trust, context
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.lengths import examples
 from tests.kit.origin_tools import said_by_a_person
 
 PLACE = ("facts",)
@@ -57,7 +58,7 @@ class Model:
         return set(kept)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.lists(st.tuples(st.lists(RUNS, min_size=1, max_size=2), acts), min_size=12, max_size=30))
 def test_labels_and_answers_are_those_of_a_model(script):
     """Of runs, alone or inside one another, that read, write, edit past the layer and recall."""

@@ -28,6 +28,7 @@ from mnemoscope.memory.context import current
 from mnemoscope.memory.rules.recheck import Answer, recheck
 from mnemoscope.memory.rules.rule import ALLOW, facts_from
 from mnemoscope.memory.rules.slots import RUN
+from tests.kit.lengths import examples
 
 SEVEN = (
     Phase("phase1_research", 520, weight=0.1),
@@ -228,7 +229,7 @@ class _Model:
             self.allowed[name] = self.spent[name]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     visits=st.lists(
         st.tuples(st.sampled_from([each.name for each in SEVEN]), st.integers(0, 600_000)),

@@ -16,10 +16,13 @@ from mnemoscope.telemetry.langsmith import sink as langsmith
 from mnemoscope.telemetry.langsmith.direct import _requests_of, direct_runs
 from mnemoscope.telemetry.langsmith.runs import runs_of
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink
+from tests.kit.lengths import examples
 from tests.kit.sample_events import events
 
 BATCHES = st.lists(events, min_size=1, max_size=5)
-MUCH = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MUCH = settings(
+    max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def make_client(**settings):

@@ -13,6 +13,7 @@ from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.telemetry.otlp.conventions import semconv
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 from mnemoscope.telemetry.otlp.histograms import OwnHistograms
+from tests.kit.lengths import examples
 from tests.kit.sample_events import events
 
 CONVENTIONS = json.loads(Path(__file__).with_name("conventions.json").read_text("utf-8"))
@@ -50,14 +51,14 @@ def wrong(attributes):
     return found
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(event=events)
 def test_every_attribute_of_a_span_is_ours_or_the_conventions(event):
     """By its name and by the type of its value."""
     assert wrong(span_attributes(event, content=True)) == {}
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(event=events)
 def test_every_metric_and_its_attributes_are_ours_or_the_conventions(event):
     """And its unit."""

@@ -24,12 +24,15 @@ from mnemoscope.telemetry.otlp.fast.wire import attributes_of
 from mnemoscope.telemetry.otlp.histograms import OwnHistograms
 from mnemoscope.telemetry.otlp.metrics import instruments_of
 from mnemoscope.telemetry.otlp.sink import OtlpSink
+from tests.kit.lengths import examples
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.sample_events import events
 
 BATCHES = st.lists(events, min_size=1, max_size=5)
 RESOURCE = Resource({"service.name": "agent", "host.cpus": 2}, schema_url="https://schemas/1")
-MUCH = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MUCH = settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def in_order(request):

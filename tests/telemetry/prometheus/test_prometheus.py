@@ -24,6 +24,7 @@ from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.prometheus.live import LiveCollector
 from mnemoscope.telemetry.prometheus.metrics import Cap
 from mnemoscope.telemetry.prometheus.sink import NODE_OPERATION, PrometheusSink
+from tests.kit.lengths import examples
 from tests.kit.sample_events import events
 
 
@@ -127,7 +128,7 @@ def test_errors_are_counted_by_store_operation_and_kind(registry, sink, event_fa
 
 
 @given(names=st.lists(st.text(max_size=40), max_size=20))
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_set_of_errors_is_closed(registry, event_factory, names):
     """Whatever exceptions are called, their names are no labels."""
     sink = PrometheusSink(registry=registry)
@@ -179,7 +180,7 @@ NODES = FEW.map(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(batch=st.lists(FEW | NODES, max_size=12))
 def test_a_batch_counts_as_its_events_do_one_by_one(batch):
     """All samples are the same, down to which trace each bucket shows."""

@@ -12,6 +12,7 @@ from mnemoscope.telemetry.event.event import Event
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.queue.codec import FIELDS, EventDecoder, encode
 from mnemoscope.telemetry.text import clean_text, json_text
+from tests.kit.lengths import examples
 from tests.kit.sample_events import events
 
 KEYS = SubjectKeys(b"sixteen bytes or more")
@@ -52,7 +53,7 @@ def shown(event):
 
 
 @given(events)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_any_event_comes_back(event):
     """With its customer, and its content as it was redacted; lone surrogates alone are replaced."""
     assert shown(decoder().decode(encode(event))) == shown(event)

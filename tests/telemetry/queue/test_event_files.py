@@ -23,6 +23,7 @@ from mnemoscope.telemetry.queue.folder import files_in
 from mnemoscope.telemetry.queue.source import EventSource, UnreadableError
 from mnemoscope.telemetry.queue.writer import QueueWriter
 from tests.kit.children import exit_code_of_child
+from tests.kit.lengths import examples
 
 KEYS = SubjectKeys(b"sixteen bytes or more")
 MIB = 1024 * 1024
@@ -412,7 +413,9 @@ def whole(tmp_path_factory):
     return files_in(folder)[0].read_bytes(), ends
 
 
-ANYWHERE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+ANYWHERE = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40)
+)
 
 
 @given(data=st.data())

@@ -27,6 +27,7 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import Journalled
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from tests.kit.bench import Bench, wrapping
+from tests.kit.lengths import examples
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.unplugged_savers import Memory, checkpoint, somebody_else, thread
 
@@ -371,7 +372,7 @@ class Threads(RuleBasedStateMachine):
 
 
 TestThreads = Threads.TestCase
-TestThreads.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+TestThreads.settings = settings(max_examples=examples(150), stateful_step_count=30, deadline=None)
 
 
 def test_a_second_conflict_forgets_nothing_of_the_first():

@@ -115,6 +115,7 @@ def done(kind, request, tmp_path_factory):
     return dict(zip(jobs, map(json.loads, ended.stdout.splitlines()), strict=True))
 
 
+@pytest.mark.long
 class TestContainers:
     def test_the_second_is_refused_and_says_why(self, done):
         """Each made a key of its own: it would find nothing, so it does not start to look."""

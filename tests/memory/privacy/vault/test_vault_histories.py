@@ -19,6 +19,7 @@ from mnemoscope.memory.api import Faults
 from mnemoscope.memory.privacy.vault.vault import Vault
 from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from tests.kit.lengths import examples
 from tests.kit.patience import GIVE_UP_S
 
 SECRETS = [SubjectKeys(bytes([number]) * 16) for number in range(3)]
@@ -221,7 +222,7 @@ class VaultMachine(RuleBasedStateMachine):
 
 
 VaultMachine.TestCase.settings = settings(
-    max_examples=30,
+    max_examples=examples(30),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

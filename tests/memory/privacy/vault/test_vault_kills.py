@@ -19,7 +19,7 @@ from mnemoscope.telemetry.event.subject import SubjectKeys
 from tests.kit.children import exit_code_of_child
 from tests.kit.vault_version_1 import make
 
-pytestmark = pytest.mark.forks_often
+pytestmark = [pytest.mark.forks_often, pytest.mark.long]
 
 OLD, NEW = "00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100"
 ADA, BOB, EVE = (VaultCustomer(each, "acme") for each in ("ada", "bob", "eve"))

@@ -23,6 +23,7 @@ from urllib.parse import quote
 
 from ...telemetry.files.permissions import create_private
 from ...telemetry.network.probe import try_writing
+from ...telemetry.process.fork_lock import SQLITE_PATIENCE_S, ForkLock
 from . import sqlite_catalogue
 from .database import Rows, Value, insert_statement
 from .errors import AuditError, DatabaseMissingError, TamperedError, reason_of
@@ -86,16 +87,28 @@ class SqliteDatabase:
         self._inode: tuple[int, int] | None = None
         self._turn_fd: int | None = None
         self._connection: sqlite3.Connection | None = None
+        self._inside = ForkLock(SQLITE_PATIENCE_S)
 
     @contextmanager
     def writing(self) -> Generator[_WriteConnection]:
         """See `Database.writing`."""
-        with self._explained():
+        with self._inside, self._explained():
+            self._refuse_if_torn()
             self._leave_what_was_replaced()
             if self._connection is None:
                 self._open()
             with self._turn():
                 yield from self._transaction()
+
+    def _refuse_if_torn(self) -> None:
+        # SQLite keeps the locks on a file once for the process, whatever connection has them. The
+        # transaction of a thread that is not here holds them for ever: each try would wait for it,
+        # and have others wait for its turn.
+        if self._inside.is_torn:
+            raise AuditError(
+                f"{self.label} was being written when this process was forked: it cannot write "
+                "there, other processes can. Fork before the first call, or start it anew"
+            )
 
     def _transaction(self) -> Generator[_WriteConnection]:
         connection = self._connection
@@ -152,7 +165,8 @@ class SqliteDatabase:
         """See `Database.scrub`: the write-ahead log still has the pages as they were."""
         if not self._path.exists():
             return
-        with self._explained():
+        with self._inside, self._explained():
+            self._refuse_if_torn()
             if self._connection is None:
                 self._open()
             with self._turn():

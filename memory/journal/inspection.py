@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ...telemetry.files.permissions import permission_problem
 from ..errors import ConfigurationError
 from .journal import HUNG_S, is_at_work
-from .journal_file import BLANK, JournalError, JournalFile, is_no_room, looking
+from .journal_file import BLANK, TORN, JournalError, JournalFile, is_no_room, looking
 from .processes import ENDED, set_aside_ended
 from .records import Sealer, Write
 
@@ -33,6 +33,8 @@ _REASONS = {
     "SQLITE_CORRUPT": "is damaged: move it away, and a new one is made",
     "SQLITE_BUSY": "is being written by another process all the time: try again",
     "SQLITE_FULL": _FULL,
+    TORN: "was being written when this process was forked: fork before the first call, or start "
+    "the process anew",
     BLANK: "is empty: see that its disk has room, and start the application again",
 }
 

@@ -27,7 +27,7 @@ from urllib.parse import quote
 from ...telemetry.files.mapped_file import allocate
 from ...telemetry.files.permissions import create_private, permission_problem
 from ...telemetry.process.fork import reset_after_fork
-from ...telemetry.process.fork_lock import ForkLock
+from ...telemetry.process.fork_lock import SQLITE_PATIENCE_S, ForkLock
 from ..errors import ConfigurationError
 
 T = TypeVar("T")
@@ -40,6 +40,9 @@ RESERVE_BYTES = 1024 * 1024
 
 _PIECE_BYTES = 128 * 1024
 """How much of it is given up at once: whoever filled the disk may take what is free."""
+
+TORN = "torn"
+"""The reason of a process that was forked in the middle of a write: SQLite's locks are stuck."""
 
 BLANK = "blank"
 """Reason of a `JournalError`: who made the file could not begin it."""
@@ -110,7 +113,7 @@ class JournalFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._reserve = path.with_name(f"{path.name}.reserve")
-        self._writing, self._reading = ForkLock(), ForkLock()
+        self._writing, self._reading = ForkLock(SQLITE_PATIENCE_S), ForkLock(SQLITE_PATIENCE_S)
         self._connections: list[sqlite3.Connection] = []  # the writer, the reader
         self._inode: tuple[int, int] | None = None
         self._turns = -1
@@ -214,6 +217,8 @@ class JournalFile:
 
     def _opened(self) -> list[sqlite3.Connection]:
         """Return the connections to what is at the path now."""
+        if self._writing.is_torn:
+            raise JournalError(self.path, TORN)
         found = self.path.stat()
         if self._connections and self._inode == (found.st_dev, found.st_ino):
             return self._connections
@@ -349,7 +354,7 @@ class JournalError(OSError):
     The journal cannot be read or written. Its message quotes nothing that is in it.
 
     Attributes:
-        reason: SQLite's name of the error, or `BLANK`.
+        reason: SQLite's name of the error, `BLANK` or `TORN`.
     """
 
     def __init__(self, path: Path, reason: str) -> None:

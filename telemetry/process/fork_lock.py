@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 
 from .fork import reset_after_fork
 
 PATIENCE_S = 0.25
 """Longest time that a lock delays a fork, in seconds, unless it is given another."""
+
+SQLITE_PATIENCE_S = 2.0
+"""The same for locks around SQLite, whose state of a transaction a child cannot begin anew."""
 
 
 class ForkLock:
@@ -26,13 +30,19 @@ class ForkLock:
     inside, and with it a model call that has to come in as well.
 
     Args:
-        patience_s: Longest time that it delays a fork, in seconds.
+        patience_s: Longest time that it delays a fork, in seconds. All locks together delay it no
+            longer than the longest of them.
+
+    Attributes:
+        is_torn: This process was forked while a thread was inside that is not here: what the lock
+            protects is as that thread left it.
     """
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self.patience_s = patience_s
         self._lock = threading.RLock()
-        self._held_for_fork = False
+        self.is_torn = False
+        self._held_for_fork: bool | None = None  # None: it was made while a fork was under way
         _guards.add(self)
         reset_after_fork(self)
 
@@ -42,36 +52,43 @@ class ForkLock:
     def __exit__(self, *_exc: object) -> None:
         self._lock.release()
 
-    def before_fork(self) -> None:
-        """Wait until nobody is inside."""
-        # Forks without it once the time is up: a child with a stuck lock of ours is given a new
-        # one.
-        self._held_for_fork = self._lock.acquire(timeout=self.patience_s)
+    def hold(self, timeout_s: float) -> bool:
+        """Keep everybody outside until the fork is done; return whether nobody was inside."""
+        if not self._held_for_fork:
+            self._held_for_fork = self._lock.acquire(timeout=max(0.0, timeout_s))
+        return self._held_for_fork
 
-    def after_fork_in_parent(self) -> None:
+    def let_go(self) -> None:
         """Let the others go on."""
-        if self._held_for_fork:
-            self._held_for_fork = False
+        was_held, self._held_for_fork = self._held_for_fork, None
+        if was_held:
             self._lock.release()
 
     def forked(self) -> None:
         """Begin anew in a child: whoever held the lock does not exist there."""
         self._lock = threading.RLock()
-        self._held_for_fork = False
+        self.is_torn = self.is_torn or self._held_for_fork is False
+        self._held_for_fork = None
 
 
 _guards: weakref.WeakSet[ForkLock] = weakref.WeakSet()
 
 
 def _before() -> None:
-    # The longest first: nobody else's lock is held meanwhile.
-    for guard in sorted(_guards, key=lambda each: -each.patience_s):
-        guard.before_fork()
+    began_s = time.monotonic()
+    needed = list(_guards)
+    while busy := next((each for each in needed if not each.hold(0)), None):
+        # With nothing held: whoever is inside of it may be on the way into another.
+        for each in needed:
+            each.let_go()
+        if not busy.hold(busy.patience_s - (time.monotonic() - began_s)):
+            # Forked without it: a child with a stuck lock of ours is given a new one.
+            needed.remove(busy)
 
 
 def _in_parent() -> None:
     for guard in list(_guards):
-        guard.after_fork_in_parent()
+        guard.let_go()
 
 
 if hasattr(os, "register_at_fork"):

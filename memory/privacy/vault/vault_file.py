@@ -20,12 +20,13 @@ import sqlite3
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from errno import EDEADLK
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
 from ....telemetry.files.permissions import create_private, permission_problem
-from ....telemetry.process.fork_lock import ForkLock
+from ....telemetry.process.fork_lock import SQLITE_PATIENCE_S, ForkLock
 from ...errors import ConfigurationError, MnemoscopeError, UncertainErasureError, VaultError
 from .vault_keys import VaultCustomer, VaultSecrets
 from .vault_schema import is_current, prepare
@@ -105,7 +106,7 @@ class VaultFile:
     def __init__(self, path: Path, configured: VaultSecrets) -> None:
         self.path = path
         self._secrets = configured
-        self._guard = ForkLock()
+        self._guard = ForkLock(SQLITE_PATIENCE_S)
 
     def __repr__(self) -> str:
         """Hide the secrets."""
@@ -283,6 +284,8 @@ class VaultFile:
     def _connected(self) -> Generator[sqlite3.Connection]:
         address = f"{self.path.absolute().as_uri()}?mode=rw"  # never made here: who may read it?
         with self._guard:
+            if self._guard.is_torn:
+                raise OSError(EDEADLK, "it was being written when this process was forked")
             connection = sqlite3.connect(address, uri=True, timeout=BUSY_S, isolation_level=None)
             with closing(connection):
                 connection.text_factory = _text  # damaged text is still text

@@ -8,11 +8,11 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from contextlib import closing
 
 import pytest
 
+from mnemoscope.audit import AuditError
 from tests.kit.children import exit_code_of_child
 from tests.kit.patience import GIVE_UP_S
 
@@ -123,7 +123,7 @@ class TestFork:
         """Children forked while a thread commits can write at once, and nothing is lost."""
         # Who asks for a turn on a busy machine may have to ask for long, and so does a fork.
         monkeypatch.setattr("mnemoscope.audit.database.sqlite.BUSY_S", GIVE_UP_S)
-        monkeypatch.setattr("mnemoscope.telemetry.process.fork_lock.PATIENCE_S", GIVE_UP_S)
+        monkeypatch.setattr(log.tables._database._inside, "patience_s", GIVE_UP_S)
         stop = threading.Event()
         appended = []
 
@@ -146,12 +146,33 @@ class TestFork:
         assert statuses == [0] * 10
         assert log.count() == sum(appended) + 10
 
-    def test_a_fork_does_not_wait_for_a_stuck_writer(self, log, event_factory):
-        """A host that forks is held up for a moment at most."""
-        with log.tables._guard:
-            started = time.monotonic()
-            status = exit_code_of_child(lambda: None)
-            waited = time.monotonic() - started
+    def test_a_fork_in_the_middle_of_a_stuck_commit(self, log, path, event_factory, monkeypatch):
+        """The child is refused at once and says why; it takes no turn, so others write on."""
+        monkeypatch.setattr(log.tables._database._inside, "patience_s", 0.01)
+        log.append([event_factory()])
+        begun, end = threading.Event(), threading.Event()
+
+        def commit_slowly():
+            with log.tables.writing():
+                begun.set()
+                end.wait()
+
+        def is_refused():
+            try:
+                log.append([event_factory(writer_id="child")])
+            except AuditError as exc:
+                return "was being written when this process was forked" in str(exc)
+            return False
+
+        thread = threading.Thread(target=commit_slowly)
+        thread.start()
+        begun.wait()
+        try:
+            status = exit_code_of_child(is_refused)
+        finally:
+            end.set()
+            thread.join()
+        log.append([event_factory()])
 
         assert status == 0
-        assert waited < 5.0
+        assert recorded(path)["00000000000000aa"] == 2

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from mnemoscope.telemetry.process.fork_lock import ForkLock
 from tests.kit.children import exit_code_of_child
+from tests.kit.patience import GIVE_UP_S
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 
@@ -33,17 +36,74 @@ def test_a_fork_waits_for_whoever_is_inside():
     assert code == 0
 
 
-def test_a_fork_waits_for_a_moment_only(monkeypatch):
-    """A host that forks is not held up by somebody who stays inside; the child is free anyway."""
-    monkeypatch.setattr("mnemoscope.telemetry.process.fork_lock.PATIENCE_S", 0.01)
-    guard = ForkLock()
+@contextmanager
+def somebody_inside(*guards):
+    """Have a thread inside of all *guards* during the body."""
+    entered, end = threading.Event(), threading.Event()
+
+    def stay():
+        with ExitStack() as stack:
+            for each in guards:
+                stack.enter_context(each)
+            entered.set()
+            end.wait()
+
+    thread = threading.Thread(target=stay)
+    thread.start()
+    entered.wait()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+def test_a_fork_waits_for_a_moment_only():
+    """A host is not held up by a thread that stays inside; the child is free, and is told."""
+    guard, free = ForkLock(0.01), ForkLock(0.01)
 
     def enter():
-        with guard:
-            return True
+        with guard, free:
+            return guard.is_torn and not free.is_torn
 
-    with guard:
+    with somebody_inside(guard):
         code = exit_code_of_child(enter)
+
+    assert code == 0
+    assert not guard.is_torn
+
+
+def test_locks_are_waited_for_together():
+    """However many are held: no longer than for the most patient of them."""
+    guards = [ForkLock(0.5) for _ in range(1_000)]
+
+    with somebody_inside(*guards):
+        began_s = time.monotonic()
+        code = exit_code_of_child(lambda: all(each.is_torn for each in guards))
+        waited_s = time.monotonic() - began_s
+
+    assert code == 0
+    assert waited_s < 1_000 * 0.5 / 2  # one by one it would be all of it
+
+
+def test_a_thread_may_go_from_one_lock_into_another():
+    """A fork holds none of them while it waits for one: it would wait for itself."""
+    outer, inner = ForkLock(GIVE_UP_S), ForkLock(GIVE_UP_S)
+    entered, go_on = threading.Event(), threading.Event()
+
+    def work():
+        with outer:
+            entered.set()
+            go_on.wait()
+            with inner:
+                pass
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    entered.wait()
+    threading.Timer(0.05, go_on.set).start()
+    code = exit_code_of_child(lambda: not outer.is_torn and not inner.is_torn)
+    thread.join()
 
     assert code == 0
 

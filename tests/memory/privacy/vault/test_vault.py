@@ -360,6 +360,38 @@ def test_a_forked_child_keeps_and_reveals(host):
     assert "Maria Garcia" in host.reveal(maria)
 
 
+def test_a_fork_in_the_middle_of_a_stuck_write(host, monkeypatch):
+    """The child is refused at once, and says why; its parent goes on."""
+    stored = host.write()
+    file = host.parts.vault.file
+    monkeypatch.setattr(file._guard, "patience_s", 0.01)
+    begun, end = threading.Event(), threading.Event()
+
+    def write_slowly():
+        with file._writing():
+            begun.set()
+            end.wait()
+
+    def is_refused():
+        try:
+            file.state()
+        except OSError as exc:
+            return "was being written when this process was forked" in str(exc)
+        return False
+
+    thread = threading.Thread(target=write_slowly)
+    thread.start()
+    begun.wait()
+    try:
+        status = exit_code_of_child(is_refused)
+    finally:
+        end.set()
+        thread.join()
+
+    assert status == 0
+    assert NAME in host.reveal(stored)
+
+
 def test_the_caller_never_waits(host):
     """While another process holds the file, a call takes no longer, and nothing is lost."""
     holder = sqlite3.connect(host.path, isolation_level=None)

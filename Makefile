@@ -163,6 +163,13 @@ reveal-strangers: $(STAMP)  ## Make 100,000 calls of 50 customers, and count ori
 bench-reveal: $(STAMP)  ## Measure what a reveal costs
 	@$(PY) -m benchmarks.reveal cost $(ARGS)
 
+bench-integrity: $(STAMP)  ## Make the nine edits at rest of agent-memory-integrity against guarded stores: ARGS="--only NAME"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/agmi agent-memory-integrity==0.6.3
+	@$(PY) -m benchmarks.integrity $(ARGS)
+
+integrity-histories: $(STAMP)  ## Resume 10,000 honest histories of threads: none may be an alarm
+	@INTEGRITY_HISTORIES=10000 $(PY) -m pytest -n auto -q -k honest tests/adapters/langgraph/checkpoint/test_honest_resumes.py $(ARGS)
+
 service: $(STAMP)  ## Run a web service on a store that breaks, ten minutes, bare and guarded: ARGS="--seconds N"
 	@$(PY) -m benchmarks.faults.service $(ARGS)
 

@@ -20,6 +20,7 @@ from .database.errors import DatabaseMissingError
 from .database.opening import open_database
 from .queries import origins, reading
 from .queries.reading import By, Remembered, Spend, StoreLatency
+from .queries.references import references
 from .record.keys import Keyring
 from .record.lived_time import DAY_US
 from .record.rows import AuditRow
@@ -314,6 +315,16 @@ class AuditLog:
         """
         with self.begun() as snapshot:
             return {} if snapshot is None else origins.labels(snapshot, tags)
+
+    def references(self, names: Sequence[str]) -> dict[str, list[tuple[int, int, float]]]:
+        """
+        Return of each name that parts gave to events the latest: begin and end in µs, and number.
+
+        Raises:
+            AuditError: It cannot be read, or was written with other keys.
+        """
+        with self.begun() as snapshot:
+            return {} if snapshot is None else references(snapshot, names)
 
     def is_elsewhere(self, run: str, writer_id: str) -> bool:
         """

@@ -32,7 +32,7 @@ from .accounting import ModelAccounting, VerdictEvents
 from .api import AdapterServices
 from .context import Scope, current
 from .errors import ConfigurationError
-from .features import Feature, not_configured
+from .features import Feature, FeatureContext, not_configured
 from .guard.labels import Labels
 from .guard.steps.audit_gate import AuditTrail, AwaitAudit, RequireAudit
 from .guard.steps.late_writes import LateWriteSteps
@@ -518,7 +518,8 @@ def build(
             limits=Limits(max_chars=settings.pii_most_characters),
             ask=None if on_match is None else _asking(on_match, faults),
         )
-        features = _features(settings, extra_features, keys, faults)
+        context = _feature_context(keys, faults, _audit_sink((*sinks, *beyond)))
+        features = _features(settings, extra_features, context)
         rules = (*rules, *(rule for each in features for rule in each.rules))
         journal = _journal(settings, keys, faults)
         vault = _vault(settings, keys, faults)
@@ -848,14 +849,34 @@ def _audit_gate(
 
 
 def _features(
-    settings: Settings, extra: Sequence[FeatureFactory], keys: SubjectKeys, faults: Faults
+    settings: Settings, extra: Sequence[FeatureFactory], context: FeatureContext
 ) -> Sequence[Feature]:
+    own = _integrity_feature(settings, context)
     if not (settings.features or extra):
-        return ()
-    from .features import FeatureContext, load_features  # noqa: PLC0415 - only where wanted
+        return [own]
+    from .features import load_features  # noqa: PLC0415 - only where wanted
 
-    context = FeatureContext(digest_key=keys.key, faults=faults, clock=time.perf_counter)
-    return [*load_features(settings.features, context), *(make(context) for make in extra)]
+    others = load_features(settings.features, context)
+    # The last one is next to the store: what it withholds no other sees.
+    return [*others, *(make(context) for make in extra), own]
+
+
+def _feature_context(keys: SubjectKeys, faults: Faults, audit: AuditSink | None) -> FeatureContext:
+    return FeatureContext(
+        digest_key=keys.key,
+        faults=faults,
+        clock=time.perf_counter,
+        trail=None if audit is None else audit.log.references,
+    )
+
+
+def _integrity_feature(settings: Settings, context: FeatureContext) -> Feature:
+    if settings.integrity is None:
+        said = "MNEMOSCOPE_INTEGRITY is not set: what is read is not compared with what was written"
+        return not_configured("integrity", said)
+    from .integrity.feature import integrity_feature  # noqa: PLC0415 - only where it is wanted
+
+    return integrity_feature(context, settings.integrity)
 
 
 def _shared_recalls(settings: Settings) -> Sequence[StepMaker]:

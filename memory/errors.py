@@ -16,6 +16,7 @@ Exceptions of this library.
   * VaultError                            the vault cannot be read or written
     * UncertainErasureError               it cannot be told whether all of a customer is erased
   * AuditUnavailableError                 audit mode strict, and auditing is impossible
+  * IntegrityError (RuntimeError)         what was read is not what was written
   * HandoffError (ValueError)             an agent's output is not what its schema says
   * AssemblyError (ValueError)            what a prompt must have is more than its budget
   * BudgetExceededError (RuntimeError)    a budget with on_exceeded="stop" is spent
@@ -222,6 +223,23 @@ class AuditUnavailableError(MnemoscopeError):
             "be written; run `mnemoscope doctor`"
         )
         self.op_class = op_class
+
+
+class IntegrityError(MnemoscopeError, RuntimeError):
+    """
+    What was read is not what was written, or cannot be compared; the answer is withheld.
+
+    Also a `RuntimeError`, so that LangGraph's default retry policy does not retry it.
+
+    Attributes:
+        store: Name of the store.
+        found: Codes of what is wrong, such as ``changed``: see docs/integrity.md.
+    """
+
+    def __init__(self, store: str, found: tuple[str, ...]) -> None:
+        super().__init__(f"{store}: the answer is not what was written ({', '.join(found)})")
+        self.store = store
+        self.found = found
 
 
 class RedactionError(MnemoscopeError):

@@ -34,11 +34,14 @@ class FeatureContext:
         digest_key: Returns a secret key of 32 bytes for a purpose, for keyed digests.
         faults: Where errors of the feature's own are noted.
         clock: Monotonic seconds.
+        trail: Returns the latest events that a part gave a name to, by `EventPart.references`: of
+            each name begin and end in µs since 1970, and the number. None: there is no audit trail.
     """
 
     digest_key: Callable[[str], bytes]
     faults: Faults
     clock: Callable[[], float]
+    trail: Callable[[Sequence[str]], Mapping[str, Sequence[tuple[int, int, float]]]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

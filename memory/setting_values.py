@@ -15,6 +15,7 @@ class SettingValues(TypedDict, total=False):
     sinks: Iterable[str] | str | None
     content_sinks: Iterable[str] | str
     features: Iterable[str] | str
+    integrity: Literal["observe", "refuse", "refuse_unknown"] | None
     audit_url: str | None
     audit_mode: str
     audit_pseudonym_key: str | Secret | None

@@ -61,6 +61,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         content_sinks: Sinks besides audit that are sent redacted content.
         features: The features of other packages that a scope has, by the names of their entry
             points: see `mnemoscope.memory.api.Feature`.
+        integrity: What is read is compared with what was written: ``observe`` says in events what
+            is not the same, ``refuse`` withholds the answer besides, ``refuse_unknown`` also one
+            that cannot be compared. None: nothing is compared.
         audit_url: ``sqlite:///path`` or ``postgresql://…``. None: a file in the user's data folder.
         audit_mode: ``fail_open``: calls never wait for the audit trail. ``durable``: a call returns
             when its event is on disk. ``strict``: as durable, and a call is refused if auditing is
@@ -167,6 +170,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sinks: tuple[str, ...] | None = None
     content_sinks: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    integrity: Literal["observe", "refuse", "refuse_unknown"] | None = None
     audit_url: str | None = None
     audit_mode: str = "fail_open"
     audit_pseudonym_key: Secret | None = None

@@ -35,6 +35,7 @@ pytest_plugins = [
     "tests.kit.postgres",
     "tests.kit.crash_report",
     "tests.kit.work_units",
+    "tests.kit.sealed_scopes",
 ]
 
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 - what is made in it is pytest's, with a number of its own

@@ -51,16 +51,18 @@ METHODS: dict[str, Method] = method_table(
         summary=results.summarize_list,
         confine=tenancy.confine_user,
         written=records.added,
+        removed=records.expires,
         **BY_SCOPE,
     ),
     recall("search", spare=arguments.fewer, **_QUERY),
-    recall("get_all", **_QUERY),
+    recall("get_all", sought=records.sought_all, **_QUERY),
     recall(
         "get",
         neutral=results.no_memory,
         summary=results.summarize_one,
         only=tenancy.keep_own_one,
         sift=records.sift_one,
+        sought=records.sought_one,
         **BY_ID,
     ),
     recall(
@@ -68,6 +70,7 @@ METHODS: dict[str, Method] = method_table(
         neutral=results.empty_history,
         summary=results.summarize_history,
         sift=records.sift_history,
+        says=records.changes,
         **BY_ID,
     ),
     remember(
@@ -77,16 +80,17 @@ METHODS: dict[str, Method] = method_table(
         written=records.updated,
         **CHANGED,
     ),
-    forget("delete", deletes=Deletes.IDS, summary=results.summarize_change, **BY_ID),
+    forget("delete", deletes=Deletes.IDS, removed=records.removed, **CHANGED),
     forget(
         "delete_all",
         deletes=Deletes.SCOPE,
+        removed=records.all_removed,
         scope=scoping.scope,
         needs_owner=True,
         confine=tenancy.confine_user,
         **REDACTED,
     ),
-    forget("reset", deletes=Deletes.EVERYTHING, **REDACTED),
+    forget("reset", deletes=Deletes.EVERYTHING, removed=records.all_removed, **REDACTED),
 )
 """Method by name, for both clients."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...memory.guard.operation import Arguments, Keep, Record
+from ...memory.guard.stored import Memo, Place, Removed, Sought, Statements, Value
 from ..toolkit.type_guards import is_dict, is_list
 from .scoping import with_options
 
@@ -74,6 +75,56 @@ def updated(_answer: Any, arguments: Arguments) -> Iterator[Record]:
             text = each.get("text", each.get("data"))
             texts = (("memory", text),) if isinstance(text, str) else ()
             yield Record(id_, (*texts, *_metadata(each)))
+
+
+def changes(answer: Any, arguments: Arguments, _memo: Memo) -> Statements:
+    """Return the texts in the answer of ``history``: each was the memory's own once."""
+    values: list[Value] = []
+    for each in filter(is_dict, answer if is_list(answer) else ()):
+        memory_id = str(each.get("memory_id", arguments.get("memory_id")))
+        place: Place = ("part", "mem0", "", memory_id, "memory")
+        texts = (each.get("old_memory"), each.get("new_memory"))
+        values += [Value(place, text, stays=True) for text in texts if text is not None]
+    return Statements(tuple(values))
+
+
+def removed(arguments: Arguments) -> Removed:
+    """Return what ``delete`` removes."""
+    return Removed("", (str(arguments.get("memory_id")),))
+
+
+def all_removed(arguments: Arguments) -> Removed:
+    """Return what ``delete_all`` and ``reset`` remove: of one customer, or more than is told."""
+    given = with_options(arguments)
+    is_one = isinstance(given.get("user_id"), str) and not (given.keys() & {"agent_id", "run_id"})
+    return Removed("", is_all=is_one or not given, is_some=not is_one)
+
+
+def expires(arguments: Arguments) -> Removed | None:
+    """Return that memories may vanish by themselves, where ``add`` says until when they last."""
+    has_end = with_options(arguments).get("expiration_date") is not None
+    return Removed("", is_some=True) if has_end else None
+
+
+def sought_one(_answer: Any, arguments: Arguments) -> Sought:
+    """Return the memory that ``get`` is to find."""
+    return Sought("", (str(arguments.get("memory_id")),))
+
+
+def sought_all(answer: Any, arguments: Arguments) -> Sought | None:
+    """Return that ``get_all`` has all of a user's, where it names them alone and is not full."""
+    given = with_options(arguments)
+    filters: dict[str, Any] = given.get("filters") or {}
+    owner = filters or given
+    rows = answer.get("results") if is_dict(answer) else answer
+    named = filters.keys() if filters else given.keys() & {"user_id", "agent_id", "run_id"}
+    is_full = not is_list(rows) or len(rows) >= (given.get("top_k") or _MOST_LISTED)
+    is_one = isinstance(owner.get("user_id"), str)
+    return Sought("") if is_one and set(named) == {"user_id"} and not is_full else None
+
+
+_MOST_LISTED = 20
+"""Memories that ``get_all`` answers with unless it is asked for more."""
 
 
 def _memory(row: Any) -> Record:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 from qdrant_client.http import models
 
 from ...memory.guard.operation import Arguments, Keep, Record
+from ...memory.guard.stored import Removed, Sought
 from ..toolkit.type_guards import is_dict
 from .redaction import as_rest
 
@@ -193,11 +194,73 @@ _WRITES: Mapping[str, Callable[[Arguments], Iterable[Record]]] = {
 }
 
 
+def _deleted(arguments: Arguments) -> Removed:
+    """Return the points that ``delete`` removes, where it lists them."""
+    points = as_rest(arguments.get("points_selector"))
+    if isinstance(points, models.PointIdsList):
+        points = points.points
+    is_listed = isinstance(points, (list, tuple))
+    ids = tuple(str(each) for each in cast("Iterable[Any]", points)) if is_listed else ()
+    return Removed(arguments.get("collection_name"), ids, is_some=not is_listed)
+
+
+def _some(arguments: Arguments) -> Removed:
+    return Removed(arguments.get("collection_name"), is_some=True)
+
+
+def _whole(arguments: Arguments) -> Removed:
+    return Removed(arguments.get("collection_name"), is_all=True)
+
+
+def _operated_on(arguments: Arguments) -> Removed | None:
+    """Return that points may have changed, where a batch does more than insert."""
+    operations = arguments.get("update_operations")
+    listed = isinstance(operations, (list, tuple))
+    inserts = listed and all(
+        isinstance(each, models.UpsertOperation) for each in cast("Iterable[Any]", operations)
+    )
+    return None if inserts else _some(arguments)
+
+
+_REMOVES: Mapping[str, Callable[[Arguments], Removed | None]] = {
+    "delete": _deleted,
+    "delete_payload": _some,
+    "clear_payload": _some,
+    "delete_shard_key": _some,
+    "delete_collection": _whole,
+    "recreate_collection": _whole,
+    "batch_update_points": _operated_on,
+}
+
+
+def _retrieved(_result: Any, arguments: Arguments) -> Sought | None:
+    ids = arguments.get("ids")
+    if not isinstance(ids, (list, tuple)):
+        return None
+    listed = tuple(str(each) for each in cast("Iterable[Any]", ids))
+    return Sought(arguments.get("collection_name"), listed)
+
+
+def _scrolled(result: Any, arguments: Arguments) -> Sought | None:
+    """Return that a scroll has all points, where it began at the start and came to the end."""
+    narrowed = any(arguments.get(each) is not None for each in ("scroll_filter", "offset"))
+    is_whole = not narrowed and result[1] is None and arguments.get("order_by") is None
+    return Sought(arguments.get("collection_name")) if is_whole else None
+
+
+_SOUGHT: Mapping[str, Callable[[Any, Arguments], Sought | None]] = {
+    "retrieve": _retrieved,
+    "scroll": _scrolled,
+}
+
+
 def origin_of(name: str) -> dict[str, Any]:
     """Return the fields of the row *name* that origin reads."""
     return {
         "sift": partial(sift, name) if name in KEEPERS else None,
         "written": partial(written, name) if name in _WRITES else None,
+        "removed": _REMOVES.get(name),
+        "sought": _SOUGHT.get(name),
     }
 
 

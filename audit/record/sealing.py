@@ -16,7 +16,6 @@ import msgspec
 import orjson
 
 from ...telemetry.event.event import Event
-from ...telemetry.event.memory_label import MemoryLabel
 from ...telemetry.event.subject import Subject
 from ...telemetry.event.usage import Usage
 from ...telemetry.text import clean_text, json_text
@@ -46,7 +45,7 @@ class UnplacedEvent(msgspec.Struct, kw_only=True, gc=False):
         alias: The alias of `subject` under the current key.
         tenant: The tenant whose nobody it is, where the call named no customer.
         memories: Ids and scores, in rank order.
-        labels: Tags of what was written, and how far it is to be trusted. Stored as memories are.
+        labels: Names that parts of the event give it, each with a number. Stored as memories are.
     """
 
     header: Header
@@ -83,7 +82,7 @@ def draft(event: Event) -> UnplacedEvent:
         run=event.run,
         place=f"{event.store}\n{event.collection or ''}",
         memories=memories,
-        labels=_labels(event.part(MemoryLabel)) if event.parts else (),
+        labels=_labels(event),
         usage=event.usage if event.parts else None,
     )
 
@@ -126,8 +125,8 @@ def detail_text(event: Event, memories: tuple[tuple[str, float | None], ...]) ->
     """Return what of *event* may be erased, as JSON with its keys in order."""
     content = event.content
     whose = event.run or event.collection or event.tenant
-    label, parts = _said(event) if event.parts else (None, None)
-    nothing = not (memories or content or whose or label or parts)
+    labels, parts = _labels(event), _said(event)
+    nothing = not (memories or content or whose or labels or parts)
     if nothing and event.subject is None:
         return None
     known: dict[str, Any] = {
@@ -137,9 +136,9 @@ def detail_text(event: Event, memories: tuple[tuple[str, float | None], ...]) ->
         "run": event.run,
         "tenant": event.tenant,
     }
-    if label is not None:
+    if labels:
         first = len(memories) + 1
-        known["labels"] = [[rank, *each] for rank, each in enumerate(_labels(label), first)]
+        known["labels"] = [[rank, *each] for rank, each in enumerate(labels, first)]
     if parts:
         known["parts"] = parts
     try:
@@ -165,14 +164,13 @@ def bound(origin: str, seq: int, uid: str) -> bytes:
     return f"{origin}\n{seq}\n{uid}".encode()
 
 
-def _said(event: Event) -> tuple[MemoryLabel | None, dict[str, Any]]:
-    """Return the label of what *event* wrote, and what its parts say that may be erased."""
-    parts = {each.name: said for each in event.parts if (said := each.detail()) is not None}
-    return event.part(MemoryLabel), parts
+def _said(event: Event) -> dict[str, Any]:
+    """Return what the parts of *event* say that may be erased."""
+    return {each.name: said for each in event.parts if (said := each.detail()) is not None}
 
 
-def _labels(label: MemoryLabel | None) -> tuple[tuple[str, float], ...]:
-    return () if label is None else tuple([(tag, float(label.trust)) for tag in label.tags])
+def _labels(event: Event) -> tuple[tuple[str, float], ...]:
+    return tuple([named for each in event.parts for named in each.references()])
 
 
 def _memories(event: Event) -> tuple[tuple[str, float | None], ...]:

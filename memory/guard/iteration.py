@@ -37,6 +37,7 @@ def iterate(
         Exception: As `Guard.call`.
     """
     call, clock, taken = guard.begin(operation), guard.clock, 0
+    items: Any = None
     try:
         if call.error is None:
             call.reached_store_at = clock()
@@ -55,6 +56,8 @@ def iterate(
         raise
     except BaseException as exc:  # noqa: BLE001 - raised by `end`, unless a step decides
         call.error = exc
+        if hasattr(items, "close"):
+            items.close()  # an item may have been refused: the store's cursor is not left open
     finally:
         if call.admission is not None:
             call.leave_place()
@@ -92,12 +95,11 @@ async def aiterate(
     except GeneratorExit:
         call.result = taken
         await guard.aend(call)
-        # Left to the collector, it would be closed by a loop that may have ended.
-        await items.aclose()
         raise
     except BaseException as exc:  # noqa: BLE001 - raised by `aend`, unless a step decides
         call.error = exc
     finally:
+        await _aclose(items)
         if call.admission is not None:
             call.leave_place()
     answered = call.error is None
@@ -107,6 +109,12 @@ async def aiterate(
     if not answered:
         for item in neutral:
             yield item
+
+
+async def _aclose(items: Any) -> None:
+    # Left to the collector, it would be closed by a loop that may have ended.
+    if hasattr(items, "aclose"):
+        await items.aclose()
 
 
 # The call is current while the store works and not while the caller does: a generator that yields

@@ -16,6 +16,7 @@ import msgspec
 
 from ...telemetry.event.event import Deletes, Journalled, OperationClass
 from ..context import EMPTY_SCOPE, Scope
+from .stored import Removed, Says, Sought
 
 if TYPE_CHECKING:
     from ..privacy.engine.redaction import Redaction
@@ -146,6 +147,10 @@ class Method:
         asks: Returns how many operations a call is of its store. None: one.
         written: Returns the memories that a write wrote, from its answer and arguments, as far as
             both tell. What it does not return is of unknown origin.
+        says: Returns what a call says of the state that its store keeps: of an item, where it
+            answers with an iterator. None: its records say it, by `written` and `sift`.
+        removed: Returns what it removes, or changes without `written` listing it. None: nothing.
+        sought: Returns what its answer has to have, if the store has it. None: that is not known.
         whose: Splits a write by whom its records name as their owner, from redacted arguments: each
             has an event of its own, that person's. None as owner: the call's own customer, which it
             is for all of a call where this is None.
@@ -181,6 +186,9 @@ class Method:
     joins: Callable[[Arguments], Iterable[str]] | None = None
     asks: Callable[[Arguments], int] | None = None
     written: Callable[[Any, Arguments], Iterable[Record]] | None = None
+    says: Says | None = None
+    removed: Callable[[Arguments], Removed | None] | None = None
+    sought: Callable[[Any, Arguments], Sought | None] | None = None
     whose: Callable[[Arguments], Iterable[tuple[str | None, Arguments]]] | None = None
     public: bool = False
     also: tuple[Method, ...] = ()

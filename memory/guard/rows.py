@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 from ...telemetry.event.event import Deletes, OperationClass
 from ..context import Scope
 from .operation import Allows, Arguments, Keep, Method, Record, Summary
+from .stored import Removed, Says, Sought
 
 if TYPE_CHECKING:
     from ..privacy.engine.redaction import Redaction
@@ -43,6 +44,9 @@ class MethodOptions(TypedDict, total=False):
     joins: Callable[[Arguments], Iterable[str]] | None
     asks: Callable[[Arguments], int] | None
     written: Callable[[Any, Arguments], Iterable[Record]] | None
+    says: Says | None
+    removed: Callable[[Arguments], Removed | None] | None
+    sought: Callable[[Any, Arguments], Sought | None] | None
     whose: Callable[[Arguments], Iterable[tuple[str | None, Arguments]]] | None
     public: bool
     inline: bool

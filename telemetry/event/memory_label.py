@@ -22,3 +22,7 @@ class MemoryLabel(EventPart, tag="origin", frozen=True):
     def sealed(self) -> str:
         """Return the code."""
         return self.origin
+
+    def references(self) -> list[tuple[str, float]]:
+        """Return the tags, each with the trust."""
+        return [(tag, float(self.trust)) for tag in self.tags]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -55,6 +55,15 @@ class EventPart(msgspec.Struct, frozen=True):
         """Return what the erasable detail of the audit trail has, of JSON types, or None."""
         return None
 
+    def references(self) -> Sequence[tuple[str, float]]:
+        """
+        Return names under which the audit trail finds the event again, each with a number.
+
+        They are keyed hashes, are kept as long as the detail, and are looked up by
+        `FeatureContext.trail`.
+        """
+        return ()
+
     def renamed(self, rename: Callable[[Any], Any]) -> Self:
         """Return the part with *rename* applied to the values of fields that may hold text."""
         found = {name: getattr(self, name) for name in self.__struct_fields__}
@@ -79,6 +88,7 @@ class CarriedPart(EventPart, tag="carried", frozen=True, kw_only=True):
     measured: dict[str, float]
     seals: Any = None
     details: Any = None
+    named: tuple[tuple[str, float], ...] = ()
 
     @classmethod
     def copy_of(cls, part: EventPart) -> CarriedPart:
@@ -90,6 +100,7 @@ class CarriedPart(EventPart, tag="carried", frozen=True, kw_only=True):
             measured=dict(part.measurements()),
             seals=part.sealed(),
             details=part.detail(),
+            named=tuple(part.references()),
         )
 
     @property
@@ -116,6 +127,10 @@ class CarriedPart(EventPart, tag="carried", frozen=True, kw_only=True):
     def detail(self) -> Any:
         """Return its detail."""
         return self.details
+
+    def references(self) -> Sequence[tuple[str, float]]:
+        """Return the names that it had."""
+        return self.named
 
 
 class UnknownPart(EventPart, tag="unknown", frozen=True):

@@ -47,6 +47,7 @@ from ...toolkit.proxy import (
 from ..backends import is_shared, is_thread_bound, stays
 from ..database import database_of
 from ..failures import SAVER_MISTAKES
+from . import stored
 from .arguments import channels, configurable, redact, redact_put, scope, verbatim
 from .degraded import DegradedCheckpoints, OnConflict
 from .forgetting import ForgetThreads
@@ -92,23 +93,22 @@ _OF_THREAD: dict[str, Any] = {
     "customer's: a saver has no other place for an owner",
 }
 
+_WRITTEN: dict[str, Any] = {**_OF_THREAD, "redact": redact_put, "content": channels}
+_DELETED: dict[str, Any] = {**_OF_THREAD, "operation": "delete_checkpoint", "redact": redact}
+
 METHODS: dict[str, Method] = method_table(
     resume("get", **_OF_THREAD, redact=redact, summary=_summarize_read),
-    resume("get_tuple", **_OF_THREAD, redact=redact, summary=_summarize_read),
-    resume("list", **_OF_THREAD, redact=redact, summary=_summarize_list),
-    resume("get_delta_channel_history", **_OF_THREAD, redact=redact),
-    checkpoint("put", **_OF_THREAD, redact=redact_put, summary=_summarize_put, content=channels),
-    checkpoint(
-        "put_writes", **_OF_THREAD, redact=redact_put, summary=_summarize_writes, content=channels
+    resume(
+        "get_tuple", **_OF_THREAD, redact=redact, summary=_summarize_read, says=stored.get_tuple
     ),
-    checkpoint("copy_thread", **_OF_THREAD, redact=redact),
-    forget(
-        "delete_thread", "delete_checkpoint", deletes=Deletes.SCOPE, **_OF_THREAD, redact=redact
-    ),
-    forget(
-        "delete_for_runs", "delete_checkpoint", deletes=Deletes.SCOPE, **_OF_THREAD, redact=redact
-    ),
-    forget("prune", "delete_checkpoint", deletes=Deletes.IDS, **_OF_THREAD, redact=redact),
+    resume("list", **_OF_THREAD, redact=redact, summary=_summarize_list, says=stored.listed),
+    resume("get_delta_channel_history", **_OF_THREAD, redact=redact, says=stored.history),
+    checkpoint("put", **_WRITTEN, summary=_summarize_put, says=stored.put),
+    checkpoint("put_writes", **_WRITTEN, summary=_summarize_writes, says=stored.put_writes),
+    checkpoint("copy_thread", **_OF_THREAD, redact=redact, says=stored.copy_thread),
+    forget("delete_thread", **_DELETED, deletes=Deletes.SCOPE, says=stored.delete_thread),
+    forget("delete_for_runs", **_DELETED, deletes=Deletes.SCOPE, says=stored.delete_for_runs),
+    forget("prune", **_DELETED, deletes=Deletes.IDS, says=stored.prune),
 )
 """Method by name; its asynchronous twin has the same name with an ``a`` in front."""
 

@@ -40,6 +40,7 @@ from ....memory.api import (
 )
 from ....memory.guard.operation import no_customer
 from ....memory.guard.rows import part_of
+from ....memory.guard.stored import Removed, Sought
 from ...toolkit.proxy import GuardedMethods, guarded_class
 from ...toolkit.public import Public, checked_public, with_public
 from ..backends import is_shared, is_thread_bound, stays
@@ -148,6 +149,29 @@ def _put(_result: Any, arguments: Arguments) -> tuple[Record, ...]:
     return (Record(arguments["key"], parts, list(arguments["namespace"])),)
 
 
+def _removed(arguments: Arguments) -> Removed:
+    return Removed(list(arguments["namespace"]), (str(arguments["key"]),))
+
+
+def _lapses(arguments: Arguments) -> Removed | None:
+    """Return that items of the namespace may vanish by themselves, where ``put`` says so."""
+    ttl = arguments.get("ttl")
+    lasts = ttl is None or not isinstance(ttl, (int, float))
+    return None if lasts else Removed(list(arguments["namespace"]), is_some=True)
+
+
+def _sought_item(_result: Any, arguments: Arguments) -> Sought:
+    return Sought(list(arguments["namespace"]), (str(arguments["key"]),))
+
+
+def _sought_items(result: Any, arguments: Arguments) -> Sought | None:
+    """Return that a search has all items of its namespace, where it leaves none out."""
+    prefix = arguments.get("namespace_prefix", arguments.get("prefix"))
+    narrowed = any(arguments.get(each) for each in ("query", "filter", "offset"))
+    is_full = len(result) >= (arguments.get("limit") or 10)
+    return Sought(list(prefix)) if prefix and not narrowed and not is_full else None
+
+
 _ITEM: dict[str, Any] = {"collection": _collection, "content": _content}
 
 METHODS: dict[str, Method] = method_table(
@@ -156,6 +180,7 @@ METHODS: dict[str, Method] = method_table(
         neutral=_no_item,
         summary=_summarize_item,
         sift=_sift_item,
+        sought=_sought_item,
         collection=_collection,
     ),
     recall(
@@ -163,6 +188,7 @@ METHODS: dict[str, Method] = method_table(
         neutral=_no_items,
         summary=_summarize_items,
         sift=_sift_items,
+        sought=_sought_items,
         within=_items_within,
         spare=fewer("limit", 10),
         **_ITEM,
@@ -174,8 +200,10 @@ METHODS: dict[str, Method] = method_table(
         within=_namespaces_within,
         **_ITEM,
     ),
-    remember("put", neutral=_no_item, summary=_summarize_key, written=_put, **_ITEM),
-    forget("delete", deletes=Deletes.IDS, summary=_summarize_key, **_ITEM),
+    remember(
+        "put", neutral=_no_item, summary=_summarize_key, written=_put, removed=_lapses, **_ITEM
+    ),
+    forget("delete", deletes=Deletes.IDS, summary=_summarize_key, removed=_removed, **_ITEM),
     recall("batch", spare=_fewer_of_each),
 )
 """Method by name; its asynchronous twin has the same name with an ``a`` in front."""

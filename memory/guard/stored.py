@@ -1,0 +1,228 @@
+"""Statements of what a store keeps, as the calls of its client tell them: places and values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import PurePath
+from re import Pattern
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import orjson
+
+Place: TypeAlias = tuple[Any, ...]
+"""Where something stands: a kind, and names of JSON types that lead to it."""
+
+Memo: TypeAlias = dict[Any, Any]
+"""What an adapter keeps between the calls of one client, bounded by the adapter."""
+
+ABSENT: Final = "absent"
+"""Stands for the value of a place at which nothing was found."""
+
+
+class Value(NamedTuple):
+    """
+    A value at a place. Its `repr` shows nothing: it is raw.
+
+    Attributes:
+        place: Where.
+        value: Of JSON types, or `ABSENT`.
+        others: Of a write: the forms in which the store may give it back besides.
+        roots: Places whose clearing clears it.
+        stays: A later write there may leave it as it was.
+        made: When, by its own id, in the unit of `Newest.order`. None: that cannot be told.
+        is_partial: A part of it is of a type that cannot be compared.
+        is_misplaced: What was found names another place than where it was found.
+    """
+
+    place: Place
+    value: Any
+    others: tuple[Any, ...] = ()
+    roots: tuple[Place, ...] = ()
+    stays: bool = False
+    made: float | None = None
+    is_partial: bool = False
+    is_misplaced: bool = False
+
+    def __repr__(self) -> str:
+        """Return a constant: the value is raw."""
+        return "Value(...)"
+
+
+class Members(NamedTuple):
+    """
+    Names in a set: those that a write adds, or all that an answer has. Shows none.
+
+    Attributes:
+        place: The set.
+        names: The names.
+        roots: Places whose clearing empties it.
+        each: Place below which each name stands, by its number there. None: none ever goes.
+    """
+
+    place: Place
+    names: tuple[str, ...]
+    roots: tuple[Place, ...] = ()
+    each: Place | None = None
+
+    @property
+    def numbered_at(self) -> Place:
+        """The place whose numbers the names have."""
+        return self.place if self.each is None else self.each
+
+    def __repr__(self) -> str:
+        """Return the number of names."""
+        return f"Members({len(self.names)})"
+
+
+class Newest(NamedTuple):
+    """
+    The newest that a place has.
+
+    Attributes:
+        place: Where.
+        order: Grows with each: when it was made, in 100 ns since 2020. -1: there is nothing.
+        is_whole: Of a read: it gives all that there is, the newest first.
+        roots: Places whose clearing clears it.
+    """
+
+    place: Place
+    order: float
+    is_whole: bool = False
+    roots: tuple[Place, ...] = ()
+
+
+class Statements(NamedTuple):
+    """
+    All that one call says of what its store keeps.
+
+    Attributes:
+        values: Written, or found.
+        members: Added to sets, or all that is in them.
+        newest: Orders of what was written or found.
+        cleared: Places of which nothing is left.
+        thinned: Places of which some may be gone, or changed, that cannot be told.
+    """
+
+    values: tuple[Value, ...] = ()
+    members: tuple[Members, ...] = ()
+    newest: tuple[Newest, ...] = ()
+    cleared: tuple[Place, ...] = ()
+    thinned: tuple[Place, ...] = ()
+
+
+class Sought(NamedTuple):
+    """
+    What an answer has to have, if it is there. Its `repr` shows no ids.
+
+    Attributes:
+        place: The collection. Empty: it is of the call's customer.
+        ids: Of the records. None: all that there are.
+    """
+
+    place: Any
+    ids: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        """Return the number of ids."""
+        return f"Sought({'all' if self.ids is None else len(self.ids)})"
+
+
+class Removed(NamedTuple):
+    """
+    What a call removes from a store besides what it writes, or changes in ways it does not list.
+
+    Attributes:
+        place: The collection, as `Record.place` or `Method.collection` names it.
+        ids: Of the records that are gone.
+        is_all: All records there are gone; of the call's customer, where there is no collection.
+        is_some: So are others, or they have changed, and it cannot be told which.
+    """
+
+    place: Any
+    ids: tuple[str, ...] = ()
+    is_all: bool = False
+    is_some: bool = False
+
+    def __repr__(self) -> str:
+        """Return the number of ids."""
+        return f"Removed({len(self.ids)} ids)"
+
+
+Says: TypeAlias = Callable[[Any, dict[str, Any], Memo], Statements]
+"""Returns what a call says, from its result and arguments."""
+
+_OPTIONS: Final = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+
+
+def canonical(value: Any) -> bytes:
+    """
+    Return *value* in a form that is the same before it is stored and after it was read.
+
+    What serializers change is left out: the order of keys and of sets, tuples for lists, the class
+    of an object.
+
+    Raises:
+        TypeError: It is, or has in it, of a type that cannot be looked into.
+    """
+    return orjson.dumps(value, _plain, _OPTIONS)
+
+
+def digest(value: Any) -> str | None:
+    """Return a hash of *value* in its canonical form, or None if it has none."""
+    try:
+        return sha256(canonical(value)).hexdigest()
+    except (TypeError, RecursionError):
+        return None
+
+
+def _sorted(value: Any) -> list[str]:
+    return sorted(canonical(each).decode() for each in value)
+
+
+def _hex(value: Any) -> str:
+    return bytes(value).hex()
+
+
+def _pattern(value: Any) -> Any:
+    return value.pattern
+
+
+_PLAIN: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    ((set, frozenset), _sorted),
+    ((bytes, bytearray, memoryview), _hex),
+    (BaseException, repr),
+    ((PurePath, Decimal, timedelta, complex), str),
+    (Pattern, _pattern),
+    (Mapping, dict),
+)
+"""What stands for objects of a type that JSON lacks."""
+
+
+def _plain(value: Any) -> Any:
+    for kinds, make in _PLAIN:
+        if isinstance(value, kinds):
+            return make(value)
+    to_list: Any = getattr(value, "tolist", None)
+    if callable(to_list):
+        return to_list()
+    if hasattr(value, "__iter__") and not hasattr(value, "__dict__"):
+        return [*value]
+    return _attributes(value)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object. Those with an underscore are caches, more often."""
+    names: list[str] = [*getattr(value, "__dict__", ())]
+    names += [each for kind in type(value).__mro__ for each in _slots(kind)]
+    if not names:
+        raise TypeError
+    shown = [each for each in names if not each.startswith("_")] or names
+    return {each: getattr(value, each, None) for each in shown}
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    slots: Any = vars(kind).get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else tuple(slots)

@@ -1,0 +1,1 @@
+"""Integrity: what is read is compared with what was written, here, and last."""

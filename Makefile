@@ -61,7 +61,7 @@ test: $(STAMP)  ## Run the tests, without the injected faults and what is long
 
 test-long: $(STAMP)  ## Run the tests that take seconds each, and the random ones with all their examples
 	@echo "==> long tests"
-	@LONG_TESTS=1 $(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "(long or short or hypothesis) and not fault" $(ARGS)
+	@LONG_TESTS=1 $(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "(long or short or sampled or hypothesis) and not fault" $(ARGS)
 
 # Our own bounds are pinned: what a test needs besides cannot raise one unseen.
 $(LOWEST): $(UV) pyproject.toml

@@ -9,6 +9,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the markers."""
     config.addinivalue_line("markers", "long: takes seconds by itself; see `make test-long`")
     config.addinivalue_line("markers", "short: a case that `make test` runs of a long test")
+    config.addinivalue_line("markers", "sampled: tries more examples in `make test-long`")
     config.addinivalue_line("markers", "long_but(*ids): all its cases are long, but for these")
 
 

@@ -37,6 +37,7 @@ def printed(trail, monkeypatch, capfd):
     return code, json.loads(capfd.readouterr().out)
 
 
+@pytest.mark.sampled
 def test_all_verdicts_of_all_rules_are_made_again(printed):
     """At memory operations, models, nodes and tools, by every kind of rule, without a scope."""
     code, verdicts = printed

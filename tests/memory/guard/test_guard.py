@@ -736,6 +736,7 @@ class TestContexts:
         assert outer_call() is None
         assert not otel_trace.get_current_span().get_span_context().is_valid
 
+    @pytest.mark.long
     async def test_ten_thousand_tasks_do_not_mix_scopes(self, make_guard, search, events_of):
         """The store and the event see the feature of the task that made the call."""
         guard = make_guard(concurrency=20_000, deadlines_s={OperationClass.RECALL: 60.0})

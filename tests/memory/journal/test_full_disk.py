@@ -171,6 +171,7 @@ def told(namespace, tmp_path_factory) -> list[Any]:
     return [json.loads(line) for line in child.stdout.splitlines()]
 
 
+@pytest.mark.long
 def test_on_a_full_disk_a_healthy_store_takes_every_write(told):
     """
     Whenever it became so: without room, without any that becomes free, without another file.

@@ -707,6 +707,7 @@ for number in range(1_000_000):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.long
 def test_nothing_acknowledged_is_lost_to_kill_9(path, open_journal, seed):
     """Four processes on one journal: what was kept stays, what was settled or forgotten is gone."""
     chance = random.Random(seed)  # noqa: S311 - a test that can be repeated

@@ -59,13 +59,13 @@ from tests.kit.late_calls import Flight, Killed, Wire, flight_here
 from tests.kit.lengths import examples
 from tests.kit.patience import GIVE_UP_S
 
-HISTORIES = int(os.environ.get("JOURNAL_HISTORIES", "50"))
+HISTORIES = int(os.environ.get("JOURNAL_HISTORIES", examples(50)))
 """Histories drawn in one run; `make journal-histories` has 10,000."""
 
 FIRST = int(os.environ.get("JOURNAL_HISTORIES_FIRST", "0"))
 """The first one: each has a number, and can be repeated by it."""
 
-STEPS, BLOCK = 40, 25
+STEPS, BLOCK = 40, 10
 PROCESSES, WRAPPERS = 3, 2
 METHODS = ("put", "put", "put", "add", "add", "forget", "forget", "forget_all", "sweep")
 CHANGES = ("put", "forget", "forget_all")
@@ -362,14 +362,14 @@ class Journalling(RuleBasedStateMachine):
         self.processes = [self._process(place, SEALED_WITH[0]) for place in range(PROCESSES)]
 
     def _patch(self) -> None:
-        writing, lay_reserve, lease = JournalFile.writing, JournalFile.lay_reserve, Journal.lease
+        writing, lay_reserve, lease = JournalFile.writing, JournalFile.lay_reserve, Queue.lease
         disk, held, sealed, seal = self.disk, self.leases, self.sealed, Sealer.sealed
         erase, opening = JournalFile.erase, JournalFile.open
 
-        def leased(journal: Journal, queue: Queue) -> FileLock | None:
-            lock = lease(journal, queue)
+        def leased(queue: Queue) -> FileLock | None:
+            lock = lease(queue)
             if lock is not None:
-                held.setdefault(id(journal), []).append(lock)
+                held.setdefault(id(queue), []).append(lock)
             return lock
 
         def sealing(sealer: Sealer, write: Write) -> bytes:
@@ -383,7 +383,7 @@ class Journalling(RuleBasedStateMachine):
         self.patch.setattr(JournalFile, "writing", lambda file: disk.under(writing, file))
         self.patch.setattr(JournalFile, "open", lambda file: disk.open(opening, file))
         self.patch.setattr(JournalFile, "erase", lambda file: disk.erase(erase, file))
-        self.patch.setattr(Journal, "lease", leased)
+        self.patch.setattr(Queue, "lease", leased)
         self.patch.setattr(
             JournalFile, "lay_reserve", lambda file: None if disk.is_full else lay_reserve(file)
         )
@@ -614,8 +614,9 @@ class Journalling(RuleBasedStateMachine):
         self.kills += 1
         process = self.processes[place]
         journal = process.bench.journal
-        for lock in self.leases.pop(id(journal), []):
-            lock.release()
+        for queue in journal._queues.values():
+            for lock in self.leases.pop(id(queue), []):
+                lock.release()
         for each in journal._file._connections:  # the kernel does so, and nothing is finished
             each.close()
         journal.close()
@@ -754,6 +755,7 @@ def test_who_cannot_open_the_journal_does_not_overtake_what_another_process_make
     machine.teardown()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("block", range(HISTORIES // BLOCK))
 def test_histories(block):
     """Histories drawn at random are longer and stranger than those that are searched for."""

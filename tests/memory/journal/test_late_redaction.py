@@ -101,8 +101,8 @@ async def settled(sink: Any, fate: Journalled, count: int = 1) -> list[Event]:
 
 
 def journalled(tmp_path: Path, **settings: Any) -> Any:
-    """Return a scope with a journal and little patience."""
-    return scope_for_tests(journal=tmp_path / "journal", deadline_remember_s=0.1, **settings)
+    """Return a scope with a journal, and patience until redaction has begun on any machine."""
+    return scope_for_tests(journal=tmp_path / "journal", deadline_remember_s=0.5, **settings)
 
 
 async def test_a_write_that_is_redacted_late_is_made(tmp_path, slow, put):

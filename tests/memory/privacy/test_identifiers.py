@@ -10,8 +10,9 @@ from mnemoscope.memory.privacy.detectors.identifiers.search import find_identifi
 from mnemoscope.memory.privacy.detectors.identifiers.table import read_kinds
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
 from tests.kit.identifier_makers import PEOPLE, WALLETS, base58check, digits
+from tests.kit.lengths import examples
 
-SAMPLE = 40
+SAMPLE = examples(40)
 IN_CONTEXT = (
     "{label}: {number}",
     "{label} {number}, ok",
@@ -50,6 +51,7 @@ def test_there_are_kinds_for_many_countries():
     assert {maker.country for maker in PEOPLE} <= countries
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("maker", PEOPLE, ids=str)
 @pytest.mark.parametrize("form", IN_CONTEXT)
 def test_every_valid_number_is_found_beside_its_word(redactor, maker, form):

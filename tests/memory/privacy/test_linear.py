@@ -106,6 +106,7 @@ def cost_at(redactor, found, shape, chars):
     return max(cost, CHEAP * chars)
 
 
+@pytest.mark.long_but(*("-".join(each) for each in [*dict.fromkeys(PAIRS)][::6]))
 @pytest.mark.parametrize(("found", "shape"), dict.fromkeys(PAIRS), ids=lambda each: each)
 def test_work_grows_with_the_length_of_a_text(redactor, found, shape):
     """Work for four times the text is at most 1.3 times as much as four times the work."""

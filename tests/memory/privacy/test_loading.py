@@ -156,6 +156,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.parametrize("moment", [1, 12, 30])
+@pytest.mark.long
 def test_a_child_forked_in_the_midst_of_an_import_redacts(moment):
     """Whichever module its parent's thread was importing."""
     ended = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.memory import Mnemoscope, context, load_settings
@@ -12,6 +13,7 @@ FINDS = 40
 MILLIONS = 2_000_000
 
 
+@pytest.mark.long
 def test_two_megabytes_are_stored_redacted():
     """Nothing is refused or cut for its length, and no find is missed wherever it stands."""
     part = LINE * (MILLIONS // FINDS // len(LINE) - 2)

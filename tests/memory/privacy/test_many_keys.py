@@ -155,6 +155,7 @@ def test_what_needs_no_search_would_have_been_clean(redactor, with_model, seed):
     assert [text for text in small if with_model._engine.find(text, NOBODY)] == []
 
 
+@pytest.mark.long
 def test_texts_among_very_many_are_as_the_same_texts_alone(redactor):
     """Keys, values and what stands deeper, with a customer who is named."""
     pieces = Pieces(11)

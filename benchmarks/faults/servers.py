@@ -147,10 +147,10 @@ def tried(name: str, writes: int) -> Outcome:
             answers |= _asked(ask, range(third))
             (folder / "broken").touch()
             answers |= _asked(ask, range(third, 2 * third))
+            waited = {n for n in answers if answers[n]} - _stored(folder)
             if name == "gunicorn, loaded anew":
                 server.send_signal(signal.SIGHUP)
             (folder / "broken").unlink()
-            waited = {n for n in answers if answers[n]} - _stored(folder)
             answers |= _asked(ask, range(2 * third, writes))
             answered = {number for number, is_answered in answers.items() if is_answered}
             # A worker that was loaded anew opens the store when it is first asked for it.

@@ -29,9 +29,13 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def patient(bench):
-    """Return a bench that tries once, and has a breaker that does not open."""
-    breaker = BreakerPolicy(minimum_calls=10_000, window_calls=10_000)
-    yield (made := replace(bench, policy=Policy(checkpoint_pauses_s=(), breaker=breaker)))
+    """Return a bench that tries once, in as long as it takes; its breaker does not open."""
+    policy = Policy(
+        deadlines_s=dict.fromkeys(OperationClass, GIVE_UP_S),
+        checkpoint_pauses_s=(),
+        breaker=BreakerPolicy(minimum_calls=10_000, window_calls=10_000),
+    )
+    yield (made := replace(bench, policy=policy))
     made.parts.guards.replayer.close(GIVE_UP_S)
 
 

@@ -154,6 +154,9 @@ bench-secrets: $(STAMP)  ## Score the search for secrets on other scanners' test
 bench-recall: $(STAMP)  ## Measure what redaction costs in recall: make bench-recall CONVERSATIONS=FOLDER ARGS="--model none"
 	@$(PY) -m benchmarks.recall $(CONVERSATIONS) $(ARGS)
 
+bench-hygiene: $(STAMP)  ## Measure what the memory doctor finds of planted junk: make bench-hygiene CONVERSATIONS=FOLDER
+	@$(PY) -m benchmarks.hygiene $(CONVERSATIONS)
+
 reveal: $(STAMP)  ## Compare what agents read, revealed, with what was written: make reveal CONVERSATIONS=FOLDER
 	@$(PY) -m benchmarks.reveal same $(CONVERSATIONS)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from boards import JOB, MEMORY, RECORDED, STORE, Board, Row
 from panels import BAD, GOOD, ODD, About, AnyPanel, Query, figure, heat, lines, timeline
 
+from mnemoscope.alerting.promql import counted
+
 _BUCKET = "mnemoscope_operation_duration_seconds_bucket"
 _BURN = "store:mnemoscope_slow_operations:burn"
 _COUNT = "mnemoscope_operation_duration_seconds_count"
@@ -24,6 +26,7 @@ def overview() -> Board:
             Row(title="What do recalls find?", panels=_recalls()),
             Row(title="What happened to writes that a store did not take?", panels=_writes()),
             Row(title="How do the stores grow?", panels=_growth()),
+            Row(title="What of it is junk?", panels=_junk()),
         ),
     )
 
@@ -427,6 +430,31 @@ def _growth() -> tuple[AnyPanel, ...]:
             Query(
                 expr=f"min by (store) (mnemoscope_store_days_to_full{{{STORE}}})",
                 legend="{{store}}",
+            ),
+        ),
+    )
+
+
+def _junk() -> tuple[AnyPanel, ...]:
+    parts = f'mnemoscope_event_part_total{{{JOB},part="hygiene"}}'
+    partial = f'{_COUNT}{{{STORE},status="partial"}}'
+    return (
+        lines(
+            About(
+                title="Memories that repeat something",
+                shows="Memories written in the last 10 minutes; echoes of what the same run had "
+                "recalled; repeats of what the same customer's memories have. Nothing without "
+                "MNEMOSCOPE_FEATURES=hygiene. Partial writes, by store, are there without it.",
+                act="`mnemoscope memory doctor` names the memories, and lists which of them "
+                "others supersede.",
+                unit="short",
+                span=24,
+            ),
+            Query(expr=counted(parts, "10m", by="measurement"), legend="{{measurement}}"),
+            Query(
+                expr=f"{counted(partial, '10m', by='store')} "
+                f"or sum by (store) (0 * {_COUNT}{{{STORE}}})",
+                legend="partial, {{store}}",
             ),
         ),
     )

@@ -37,6 +37,7 @@ from mnemoscope.demo.run import PRICES
 from mnemoscope.memory import Budget, Mnemoscope, Phase, Phases
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.memory.growth.forecast import SizeHistory, SizeSample
+from mnemoscope.memory.hygiene import hygiene
 from mnemoscope.memory.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _run(options: argparse.Namespace, folder: Path) -> None:
                 extra_sinks=[relay],
                 budgets=BUDGETS,
                 rules=RULES,
-                extra_features=[counting],
+                extra_features=[counting, hygiene],
             )
         ) as scope,
     ):

@@ -1,4 +1,4 @@
-"""The alerts about stores that fail, calls that raise, empty recalls and lost writes."""
+"""The alerts about stores that fail, calls that raise, empty recalls, lost writes and junk."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from .rule import Alert, RecordingRule, RuleGroup
 
 _COUNT = "mnemoscope_operation_duration_seconds_count"
 _RESULTS = "mnemoscope_recall_results"
+_PARTS = "mnemoscope_event_part_total"
 _MEMORY = 'class!="model"'
 _CALLED = 'status!~"rejected|refused|denied"'
 """Of a store that raises, the breaker soon lets few calls through: the others say nothing of it."""
@@ -28,6 +29,11 @@ def memory(pace: RuleSpeed) -> RuleGroup:
             _stuck(pace),
             _parked(pace),
             _full(pace),
+            *_repeating_records(pace, "echoes"),
+            _echoes(pace),
+            *_repeating_records(pace, "repeats"),
+            _repeats(pace),
+            _partial(pace),
         ],
     )
 
@@ -72,7 +78,7 @@ def _records(pace: RuleSpeed) -> tuple[RecordingRule, ...]:
 def _degraded(pace: RuleSpeed) -> Alert:
     return _share_of_operations(
         pace,
-        "unanswered",
+        "store:mnemoscope_unanswered",
         name="MnemoscopeDegradedAnswers",
         summary="Agents work without {{ $labels.store }}",
         what=" % of the operations of {{ $labels.store }} were not answered by it in the last 10 "
@@ -83,7 +89,7 @@ def _degraded(pace: RuleSpeed) -> Alert:
 def _errors(pace: RuleSpeed) -> Alert:
     return _share_of_operations(
         pace,
-        "errors",
+        "store:mnemoscope_errors",
         name="MnemoscopeErrorsRaised",
         summary="Calls of {{ $labels.store }} raise errors in the agent",
         what=" % of the operations that reached {{ $labels.store }} raised an error in the last 10 "
@@ -94,11 +100,10 @@ def _errors(pace: RuleSpeed) -> Alert:
 def _share_of_operations(
     pace: RuleSpeed, recorded: str, *, name: str, summary: str, what: str
 ) -> Alert:
-    """Return an alert on more than 5 % of a store's operations, and not on a handful of them."""
+    """Return an alert on more than 5 % of the operations, and not on a handful of them."""
     return Alert(
         name=name,
-        expr=f"100 * store:mnemoscope_{recorded}:ratio10m > 5\n"
-        f"and store:mnemoscope_{recorded}:increase10m >= 10\n",
+        expr=f"100 * {recorded}:ratio10m > 5\nand {recorded}:increase10m >= 10\n",
         wait=pace("2m"),
         hold=pace("5m"),
         severity="warning",
@@ -191,5 +196,57 @@ def _full(pace: RuleSpeed) -> Alert:
         description="By a straight line through its sizes so far {{ $labels.store }} has room for "
         + WHOLE
         + " days more.",
+        board="overview",
+    )
+
+
+def _repeating_records(pace: RuleSpeed, measurement: str) -> tuple[RecordingRule, ...]:
+    window = pace("10m")
+    found = f'{_PARTS}{{part="hygiene",measurement="{measurement}"}}[{window}]'
+    written = f'{_PARTS}{{part="hygiene",measurement="written"}}[{window}]'
+    return (
+        RecordingRule(
+            name=f"job:mnemoscope_memory_{measurement}:ratio10m",
+            expr=f"sum by ({ORIGIN}) (rate({found}))\n"
+            f"/ (sum by ({ORIGIN}) (rate({written})) > 0)\n",
+        ),
+        RecordingRule(
+            name=f"job:mnemoscope_memory_{measurement}:increase10m",
+            expr=f"sum by ({ORIGIN}) (increase({found}))\n",
+        ),
+    )
+
+
+def _echoes(pace: RuleSpeed) -> Alert:
+    return _share_of_operations(
+        pace,
+        "job:mnemoscope_memory_echoes",
+        name="MnemoscopeMemoryEchoes",
+        summary="Agents store again what they have just recalled",
+        what=" % of the memories that were written in the last 10 minutes have a text that the "
+        "same run had recalled.",
+    )
+
+
+def _repeats(pace: RuleSpeed) -> Alert:
+    return _share_of_operations(
+        pace,
+        "job:mnemoscope_memory_repeats",
+        name="MnemoscopeMemoryRepeats",
+        summary="Agents store what their customers' memories have already",
+        what=" % of the memories that were written in the last 10 minutes have a text that "
+        "another memory of the same customer has.",
+    )
+
+
+def _partial(pace: RuleSpeed) -> Alert:
+    partial = f'{_COUNT}{{status="partial"}}'
+    return Alert(
+        name="MnemoscopePartialWrites",
+        expr=counted(partial, pace("15m"), by=f"{ORIGIN}, store") + " > 0\n",
+        severity="warning",
+        summary="{{ $labels.store }} keeps a part of what it is given, and says that all is well",
+        description=WHOLE + " writes in the last 15 minutes were answered by "
+        "{{ $labels.store }} and are there in part.",
         board="overview",
     )

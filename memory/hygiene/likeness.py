@@ -18,8 +18,10 @@ SAME_SHORT: Final = 92.0
 
 _LONG: Final = 48
 _AT_ONCE: Final = 256
-_FIRM: Final = re.compile(r"\d+|\b(?:not|no|never|cannot|without)\b|n['\u2019]t\b")
-"""Numbers and denials: two texts that differ in one do not say the same."""
+_FIRM: Final = re.compile(
+    r"\d+|\b(?:not|no|never|cannot|without)\b|n['\u2019]t\b|(?<!['\u2019])\b[b-hj-z]\b"
+)
+"""Numbers, denials and letters as names: two texts that differ in one do not say the same."""
 
 
 def alike(texts: Sequence[str]) -> list[list[int]]:
@@ -65,7 +67,8 @@ def _is_same(one: str, other: str, likeness: float) -> bool:
 
 
 def _firm(text: str) -> list[str]:
-    return sorted(each if each.isdigit() else "not" for each in _FIRM.findall(text))
+    found = _FIRM.findall(text)
+    return sorted(each if each.isdigit() or len(each) == 1 else "not" for each in found)
 
 
 def _pairs(said: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -204,6 +204,21 @@ def answers(good, unanswered):
     return operations(ok=good, degraded=unanswered)
 
 
+def repeating(measurement):
+    """Return the function of series of memories that repeat nothing, and of those that do."""
+
+    def series(good, repeated):
+        name, labels = "mnemoscope_event_part_total", 'job="app",part="hygiene"'
+        both = zip(good.split(), repeated.split(), strict=True)
+        written = " ".join(f"{sum(map(float, each)):.10g}" for each in both)
+        return {
+            f'{name}{{{labels},measurement="written"}}': written,
+            f'{name}{{{labels},measurement="{measurement}"}}': repeated,
+        }
+
+    return series
+
+
 def recalls(every, empty):
     """Return the series of a store's answered recalls."""
     name, labels = "mnemoscope_recall_results", 'job="app",store="mem0"'
@@ -661,6 +676,15 @@ BURNS_SLOWLY = [
 NEAR = [
     *of_share("DegradedAnswers", answers),
     *of_share("ErrorsRaised", errors),
+    *of_share("MemoryEchoes", repeating("echoes")),
+    *of_share("MemoryRepeats", repeating("repeats")),
+    *of_counter(
+        "PartialWrites",
+        "mnemoscope_operation_duration_seconds_count",
+        15,
+        store="mem0",
+        status="partial",
+    ),
     *of_counter("WritesLost", "mnemoscope_writes_lost_total", 15, store="mem0"),
     *of_counter("WritesRefused", "mnemoscope_writes_refused_total", 15, store="mem0"),
     *of_counter("TenantTripwire", "mnemoscope_tenant_tripwire_total", 15, store="mem0"),

@@ -97,11 +97,17 @@ def test_of_duplicates_the_oldest_stays():
         ("Lives in flat number 12 in the old house on Mill Road since spring", "13"),
         ("She does not want to be called in the evening by the sales team", "not "),
         ("Likes green tea", "green"),
+        ("The plan for part b of the house in Mill Road is done, but for the garden", "c"),
     ],
 )
 def test_what_differs_in_a_number_a_denial_or_the_word_that_counts_is_no_duplicate(one, other):
     """One word is all the difference there is between two facts."""
-    changed = {"13": one.replace("12", "13"), "not ": one.replace("not ", ""), "green": ""}
+    changed = {
+        "13": one.replace("12", "13"),
+        "not ": one.replace("not ", ""),
+        "green": "",
+        "c": one.replace(" b ", " c "),
+    }
     second = changed[other] or "Likes black tea"
     writes = [deed("remember", "a", texts=(one,)), deed("remember", "b", texts=(second,))]
 

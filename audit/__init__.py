@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from .log import AuditLog
     from .store.person_lookup import OtherSpellings, Person
+    from .witness import Witness, WitnessError, cosign
 
 __all__ = [
     "AmbiguousSubjectError",
@@ -31,6 +32,9 @@ __all__ = [
     "Person",
     "UnknownSubjectError",
     "UnknownTenantError",
+    "Witness",
+    "WitnessError",
+    "cosign",
 ]
 
 _MODULES = {
@@ -43,6 +47,7 @@ _MODULES = {
     "Person": ".store.person_lookup",
     "UnknownSubjectError": ".database.errors",
     "UnknownTenantError": ".database.errors",
+    **dict.fromkeys(("Witness", "WitnessError", "cosign"), ".witness"),
 }
 
 

@@ -42,6 +42,10 @@ COMMANDS: Table = {
                 "Check every hash and signature of the audit trail, or of an export of it.",
                 "audit.verify:verify",
             ),
+            "witness": Command(
+                "Have a witness countersign the audit trail, and find out if it was put back.",
+                "audit.witness:witness",
+            ),
             "show": Command(
                 "Show the audit trail by customer, memory, run and time.", "audit.show:show"
             ),

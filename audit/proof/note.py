@@ -16,6 +16,8 @@ from typing import NamedTuple
 from .merkle import HASH_BYTES
 
 _ED25519 = b"\x01"
+_COSIGNATURE = b"\x04"
+_TIME_BYTES = 8
 _HASH_BYTES = 4
 _KEY_BYTES = 32
 _PARTS_OF_KEY = 3
@@ -112,12 +114,12 @@ def parse_checkpoint(note: str) -> Checkpoint:
 
 def verified(note: str, verifier_key: str) -> bool:
     """
-    Return whether *note* is signed by the key. Lines of other keys are passed over.
+    Return whether *note* is signed by the key, a log's or a witness's; others are passed over.
 
     Raises:
         ValueError: The verifier key is not one.
     """
-    name, key_hash, public = _parse_key(verifier_key)
+    name, key_hash, kind, public = _parse_key(verifier_key)
     try:
         text, signatures = _parts(note)
     except ValueError:
@@ -128,7 +130,15 @@ def verified(note: str, verifier_key: str) -> bool:
         if signer == name and signature[:_HASH_BYTES] == key_hash
     ]
     # Of two signatures by one key a bad one is a forger's, whatever the other is.
+    if kind == _COSIGNATURE:
+        return bool(ours) and all(_is_cosigned(text, signature, public) for signature in ours)
     return bool(ours) and all(_is_signed(text, signature, public) for signature in ours)
+
+
+def _is_cosigned(text: str, signature: bytes, public: bytes) -> bool:
+    """Return whether a witness has signed *text*: C2SP tlog-cosignature, with its time."""
+    time_s = int.from_bytes(signature[:_TIME_BYTES])
+    return _is_signed(f"cosignature/v1\ntime {time_s}\n{text}", signature[_TIME_BYTES:], public)
 
 
 def _is_signed(text: str, signature: bytes, public: bytes) -> bool:
@@ -164,17 +174,17 @@ def _signature(line: str) -> tuple[str, bytes]:
     return name, blob
 
 
-def _parse_key(verifier_key: str) -> tuple[str, bytes, bytes]:
+def _parse_key(verifier_key: str) -> tuple[str, bytes, bytes, bytes]:
     parts = verifier_key.split("+", 2)
     if len(parts) != _PARTS_OF_KEY or not _is_name(parts[0]):
         raise ValueError("a verifier key is a name, a hash and a key, joined by plus signs")
     name, key_hash, public = parts[0], parts[1], _unbase64(parts[2])
-    if public[:1] != _ED25519 or len(public) != 1 + _KEY_BYTES:
+    if public[:1] not in {_ED25519, _COSIGNATURE} or len(public) != 1 + _KEY_BYTES:
         raise ValueError("the verifier key is not of the kind Ed25519")
     # A key is copied by hand into settings and letters.
     if key_hash != _key_hash(name, public).hex():
         raise ValueError("the verifier key does not fit its hash: it was mistyped or changed")
-    return name, bytes.fromhex(key_hash), public[1:]
+    return name, bytes.fromhex(key_hash), public[:1], public[1:]
 
 
 def _key_hash(name: str, public: bytes) -> bytes:

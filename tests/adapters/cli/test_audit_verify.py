@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 from contextlib import closing, nullcontext
 
@@ -15,6 +16,7 @@ from mnemoscope.audit.verification import whole
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from tests.kit import tampering
 from tests.kit.outlived_details import outlive
+from tests.kit.witness import loopback_witness
 
 SECRET = bytes(range(32))
 GAP = {"writer": "00000000000000aa", "from_wseq": 2, "to_wseq": 3, "count": 2, "reason": "full"}
@@ -211,3 +213,45 @@ def test_the_finding_comes_first(log, capfd):
     lines = capfd.readouterr().err.splitlines()
     assert lines[0].startswith("tampered: rows of audit_subject were changed")
     assert lines[-1].startswith("not covered:")
+
+
+@pytest.fixture
+def witness(log, tmp_path):
+    """Return a witness that knows of the trail."""
+    with loopback_witness() as witness:
+        witness.learn(tmp_path / "audit.db")
+        yield witness
+
+
+def test_a_database_that_was_put_back_shows(log, witness, tmp_path, event_factory, capfd):
+    """Every byte of it is as the log wrote it: only the witness knows that there was more."""
+    ask = ["audit", "witness", witness.url, "--key", witness.verifier_key]
+    log.close()
+    shutil.copy(tmp_path / "audit.db", tmp_path / "copy.db")
+    log.append([event_factory(writer_seq=5)])
+    assert run(ask) == 0
+    log.close()
+    for each in tmp_path.glob("audit.db*"):
+        each.unlink()
+    shutil.copy(tmp_path / "copy.db", tmp_path / "audit.db")
+
+    assert run(ask) == 1
+    assert "it was put back" in capfd.readouterr().err
+
+
+def test_what_a_witness_signed_is_a_checkpoint_from_elsewhere(log, witness, tmp_path, capfd):
+    """The trail is held against it without the witness."""
+    out = tmp_path / "checkpoint.note"
+
+    ask = ["audit", "witness", witness.url, "--key", witness.verifier_key, "--out", str(out)]
+    assert run(ask) == 0
+    assert run(["audit", "verify", "--checkpoint", str(out)]) == 0
+    assert "cosigned" in capfd.readouterr().err
+
+
+def test_a_witness_that_is_away_is_said(log, witness, capfd):
+    """The trail is neither right nor wrong for that."""
+    ask = ["audit", "witness", "http://127.0.0.1:9/w", "--key", witness.verifier_key]
+
+    assert run(ask) == 3
+    assert "the witness cannot be asked" in capfd.readouterr().err

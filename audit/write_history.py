@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ..memory.subject_data.records import SealedWrite
 from .database.database import marks
 from .database.errors import UnknownSubjectError
 from .store.person_lookup import CustomerQuery, OtherSpellings, find_person
@@ -27,7 +28,7 @@ KEEP_PART = "retention"
 
 _AT_ONCE = 500
 _WRITES = (
-    "SELECT m.memory_ref, e.seq, e.recorded_us, e.header, d.subject_uid, d.run_ref "
+    "SELECT m.memory_ref, e.seq, e.recorded_us, e.header, d.subject_uid, d.run_ref, d.place_ref "
     "FROM audit_memory m JOIN audit_event e ON e.seq = m.seq "
     "LEFT JOIN audit_detail d ON d.seq = m.seq "
     "WHERE m.memory_ref IN ({}) AND e.store = ? AND e.op_class IN ('remember', 'checkpoint') "
@@ -39,27 +40,6 @@ _TOUCHES = (
 )
 _NOTES = "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq"
 _MERGED = "SELECT merged_into FROM audit_subject WHERE subject_uid IN ({})"
-
-
-class SealedWrite(NamedTuple):
-    """
-    One write of a record.
-
-    Attributes:
-        seq: Its number in the log.
-        recorded_us: When it was recorded, microseconds since 1970 UTC.
-        purpose: The purpose of the context that it was made in. None: it had none.
-        keep_s: How long that context said that its records are kept. None: it did not say.
-        subject: The customer's pseudonym in the log.
-        run: The keyed hash of the run.
-    """
-
-    seq: int
-    recorded_us: int
-    purpose: str | None
-    keep_s: int | None
-    subject: str | None
-    run: str | None
 
 
 class WriteHistory:
@@ -83,7 +63,7 @@ class WriteHistory:
         found: defaultdict[str, list[SealedWrite]] = defaultdict(list)
         with self._log.begun() as snapshot:
             for record, row in _rows(snapshot, _WRITES, store, ids):
-                found[record].append(_write(*row))
+                found[record].append(_write(row))
         return dict(found)
 
     def touched(self, store: str, ids: Sequence[str]) -> dict[str, int]:
@@ -175,9 +155,8 @@ def _rows(
             yield by_reference[bytes(reference)], tuple(row)
 
 
-def _write(
-    seq: int, recorded_us: int, header: bytes, subject: str | None, run: bytes | None
-) -> SealedWrite:
+def _write(row: Sequence[Any]) -> SealedWrite:
+    seq, recorded_us, header, subject, run, place = row
     known = orjson.loads(bytes(header))
     kept = known.get("parts", {}).get(KEEP_PART)
     return SealedWrite(
@@ -185,6 +164,12 @@ def _write(
         recorded_us=recorded_us,
         purpose=known["purpose"],
         keep_s=kept if isinstance(kept, int) else None,
-        subject=subject,
-        run=None if run is None else bytes(run).hex(),
+        # The tenant's nobody is nobody's pseudonym.
+        subject=subject if known["n_subjects"] else None,
+        run=_hex(run),
+        place=_hex(place),
     )
+
+
+def _hex(reference: bytes | None) -> str | None:
+    return None if reference is None else bytes(reference).hex()

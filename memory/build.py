@@ -370,6 +370,18 @@ def _budgets_feature(budgets: Budgets | None) -> Feature:
     return budgets_feature(budgets)
 
 
+def _retention_feature(settings: Settings) -> Feature:
+    if settings.retention is None:
+        return not_configured("retention", "MNEMOSCOPE_RETENTION is not set: no record goes by age")
+    from .retention.feature import retention_feature  # noqa: PLC0415 - only where it is wanted
+
+    return retention_feature(
+        settings.retention,
+        settings.audit_retention_days,
+        has_trail=settings.sinks is None or "audit" in settings.sinks,
+    )
+
+
 def _growth_feature(
     settings: Settings, stores: SubjectDataRegistry, audit: AuditLog | None, faults: Faults
 ) -> Feature:
@@ -519,7 +531,7 @@ def build(
             ask=None if on_match is None else _asking(on_match, faults),
         )
         context = _feature_context(keys, faults, _audit_sink((*sinks, *beyond)))
-        features = _features(settings, extra_features, context)
+        features = [_retention_feature(settings), *_features(settings, extra_features, context)]
         rules = (*rules, *(rule for each in features for rule in each.rules))
         journal = _journal(settings, keys, faults)
         vault = _vault(settings, keys, faults)

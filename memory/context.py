@@ -129,6 +129,7 @@ def context(
     run: str | int | None = None,
     purpose: str | None = None,
     known: tuple[str, ...] = (),
+    retention: str | None = None,
 ) -> Generator[Scope]:
     """
     Set the context of the body. Contexts nest: parts that are not given are inherited.
@@ -137,7 +138,11 @@ def context(
     LangGraph's executors. A nested *feature* is appended: ``outer/inner``. A new *customer* does
     not inherit the *known* identifiers of another. An id that is a whole number is its digits.
 
+    What is written in it goes after *retention*, ``90d`` for example, where `MNEMOSCOPE_RETENTION`
+    is set: hours, days, weeks or years (``h``, ``d``, ``w``, ``y``), or ``forever``.
+
     Raises:
+        ConfigurationError: *retention* is no such period.
         ScopeError: *tenant*, *customer* or *run* is neither text nor a whole number, or one of the
             first two is a wildcard (``"*"``).
     """
@@ -158,6 +163,8 @@ def context(
     if outer.run is not None and (outer.run, outer.tenant) != (scope.run, scope.tenant):
         encloses = _runs_around.set((*runs_around(), (outer.tenant, outer.run)))
     left = [entered(scope) for entered in _watchers]
+    if retention is not None:
+        left.append(_keeping(retention))
     try:
         yield scope
     finally:
@@ -169,6 +176,13 @@ def context(
             _current.reset(token)
             if encloses is not None:
                 _runs_around.reset(encloses)
+
+
+def _keeping(retention: str) -> Callable[[], None]:
+    """Set the period of what is written from now on, and return what ends that."""
+    from .keep_period import set_keep_period  # noqa: PLC0415 - only where it is wanted
+
+    return set_keep_period(retention)
 
 
 def _id(name: str, given: Any) -> str | None:

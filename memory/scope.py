@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .matches.match import RedactionCallback
     from .privacy.engine.redaction import Redaction
     from .privacy.engine.redactor import Redactor
+    from .retention.scoped import ScopedRetention
     from .rules.approval import Approval, Draft
     from .rules.held_writes import Decisions, KeyedRule
     from .rules.rule import Fact, Facts, Rule, Verdict
@@ -519,6 +520,33 @@ class Mnemoscope:
             raise ConfigurationError("the scope is disabled: it has no stores to ask")
         return ScopedMemoryStores(
             guards=parts.guards, subject_data=parts.subject_data, flush=parts.flush
+        )
+
+    def retention(self) -> ScopedRetention:
+        """
+        Return the retention of the wrapped clients' stores, by the policy of the settings.
+
+        Raises:
+            ConfigurationError: The scope is disabled or has no audit trail, or there is no policy,
+                or it makes no sense.
+        """
+        from ..audit.waiting import what_waits  # noqa: PLC0415 - only where it is wanted
+        from ..audit.write_history import WriteHistory  # noqa: PLC0415 - as above
+        from .errors import ConfigurationError  # noqa: PLC0415
+        from .retention.scoped import scoped_retention  # noqa: PLC0415
+
+        parts, policy = self._parts, self._settings.retention
+        if parts is None or policy is None:
+            raise ConfigurationError("there is no policy of retention: set MNEMOSCOPE_RETENTION")
+        log = self.audit
+        return scoped_retention(
+            policy,
+            WriteHistory(log),
+            guards=parts.guards,
+            subject_data=parts.subject_data,
+            flush=parts.flush,
+            waiting=lambda: what_waits(log),
+            folder=self._settings.data_folder,
         )
 
     @property

@@ -57,6 +57,7 @@ class SettingValues(TypedDict, total=False):
     wait_checkpoint_s: float | None
     journal: str | PathLike[str] | None
     journal_max_bytes: int
+    retention: str | PathLike[str] | None
     growth_every_s: float
     growth_limits: Mapping[str, int] | str
     relay: str | PathLike[str] | None

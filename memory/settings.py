@@ -146,6 +146,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         journal: File for writes that a store does not accept, the same for all processes of a
             machine; they are made again when it is back. None: such writes are counted as lost.
         journal_max_bytes: Bytes beyond which that file takes no more writes.
+        retention: YAML file of how long records are kept, by purpose, store and class, for
+            ``mnemoscope retention``. None: nothing goes by its age.
         growth_every_s: Seconds between two measurements of the rows and bytes in the wrapped
             clients' stores, on a thread of their own; one process of a machine measures. 0: they
             are not measured.
@@ -212,6 +214,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     wait_checkpoint_s: Seconds | None = None
     journal: Path | None = None
     journal_max_bytes: Annotated[int, Meta(ge=65_536)] = JOURNAL_MAX_BYTES
+    retention: Path | None = None
     growth_every_s: Seconds = 0.0
     growth_limits: dict[str, int] = {}
     relay: Path | None = None

@@ -115,6 +115,29 @@ COMMANDS: Table = {
             ),
         },
     ),
+    "retention": Group(
+        "Remove records whose purpose is over, and hold others.",
+        {
+            "plan": Command(
+                "Show what a run would remove now, by purpose and age, and what stays and why.",
+                "retention:plan",
+            ),
+            "run": Command(
+                "Remove what is due, look whether it is gone, and record both.", "retention:run"
+            ),
+            "hold": Command(
+                "Keep all records of a customer or of a thread, whatever their age, until it is "
+                "released.",
+                "retention:hold",
+            ),
+            "release": Command(
+                "End a hold or pin by its number, or all of a case.", "retention:release"
+            ),
+            "pin": Command(
+                "Keep one memory, whatever its age, until it is released.", "retention:pin"
+            ),
+        },
+    ),
     "rules": Group(
         "Render and install the alert rules, with your latency objectives.",
         {

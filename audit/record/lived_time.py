@@ -90,7 +90,14 @@ def joined(stretches: Iterable[Stretch]) -> list[Stretch]:
     return found
 
 
-def aged(stretches: Sequence[Stretch], now_us: int, age_us: int, *, before_us: int) -> Cut | None:
+def aged(
+    stretches: Sequence[Stretch],
+    now_us: int,
+    age_us: int,
+    *,
+    before_us: int,
+    between_us: int = SILENCE_US,
+) -> Cut | None:
     """
     Return the latest place before which all events are so old; None: there is none.
 
@@ -99,8 +106,9 @@ def aged(stretches: Sequence[Stretch], now_us: int, age_us: int, *, before_us: i
         now_us: The time, microseconds since 1970 UTC.
         age_us: What has to be lived through since.
         before_us: Only events of before that time.
+        between_us: What a jump of the clock counts as at most.
     """
-    for each in _line(stretches, now_us):
+    for each in _line(stretches, now_us, between_us):
         cut_us = min(each.ended_us - max(0, age_us - each.lived_us), before_us)
         if cut_us >= each.stretch.began_us:
             return Cut(each.stretch, cut_us)
@@ -129,7 +137,9 @@ class _OnLine(NamedTuple):
     lived_us: int
 
 
-def _line(stretches: Sequence[Stretch], now_us: int) -> Iterator[_OnLine]:
+def _line(
+    stretches: Sequence[Stretch], now_us: int, between_us: int = SILENCE_US
+) -> Iterator[_OnLine]:
     """
     Yield the stretches that count, back from now and down in time.
 
@@ -143,7 +153,7 @@ def _line(stretches: Sequence[Stretch], now_us: int) -> Iterator[_OnLine]:
         if each.began_us > at_us or _is_behind(each, stretches[:place], at_us):
             continue
         ended_us = min(each.ended_us, at_us)
-        lived += min(at_us - ended_us, SILENCE_US)
+        lived += at_us - ended_us if goes_on(ended_us, at_us) else between_us
         yield _OnLine(each, ended_us, lived)
         lived += ended_us - each.began_us
         at_us = each.began_us

@@ -19,7 +19,7 @@ import orjson
 
 from ..database.database import WriteConnection
 from ..proof.merkle import TILE_LEAVES, root_of
-from ..record.lived_time import DAY_US, SETTLED_US, Cut, aged, agrees
+from ..record.lived_time import DAY_US, SETTLED_US, SILENCE_US, SKEW_US, Cut, aged, agrees
 from ..record.rows import OPERATION
 from ..record.seals import identities_in, sum_text
 from .missing_details import gone_between
@@ -80,7 +80,12 @@ def aged_before(snapshot: Snapshot, now_us: int, age_us: int) -> int:
 
     0: of none it is sure.
     """
-    cut = _cut(snapshot, now_us, age_us, now_us - age_us)
+    if not snapshot.size:
+        return 0
+    # What is behind the newest event one clock alone says, and a jump is no time at all: periods of
+    # stores may be shorter than the silence that is believed of the log's own.
+    now_us = min(now_us, snapshot.head["newest_us"] + SKEW_US)
+    cut = _cut(snapshot, now_us, age_us, now_us - age_us, between_us=0)
     if cut is None:
         return 0
     return first_within(snapshot, cut.stretch.first, cut.stretch.last + 1, cut.before_us)
@@ -91,7 +96,9 @@ def is_settled(snapshot: Snapshot, now_us: int) -> bool:
     return _cut(snapshot, now_us, 0, now_us) is not None
 
 
-def _cut(snapshot: Snapshot, now_us: int, age_us: int, before_us: int) -> Cut | None:
+def _cut(
+    snapshot: Snapshot, now_us: int, age_us: int, before_us: int, *, between_us: int = SILENCE_US
+) -> Cut | None:
     """Return before where everything is old enough; None: nothing is, or clocks disagree."""
     if not snapshot.size or not agrees(snapshot.head["newest_us"], now_us):
         return None
@@ -99,7 +106,7 @@ def _cut(snapshot: Snapshot, now_us: int, age_us: int, before_us: int) -> Cut | 
     # After a jump the new time is believed once the log has gone on by it for a day.
     if len(found) > 1 and now_us - found[-1].began_us < SETTLED_US:
         return None
-    return aged(found, now_us, age_us, before_us=before_us)
+    return aged(found, now_us, age_us, before_us=before_us, between_us=between_us)
 
 
 def _removed(connection: WriteConnection, start: int, stop: int, gone: int) -> dict[str, Any]:

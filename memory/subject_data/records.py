@@ -228,6 +228,29 @@ class MemoryRemover(Protocol):
         ...
 
 
+class SealedWrite(NamedTuple):
+    """
+    One write of a record, as the audit trail has it.
+
+    Attributes:
+        seq: Its number in the log.
+        recorded_us: When it was recorded, microseconds since 1970 UTC.
+        purpose: The purpose of the context that it was made in. None: it had none.
+        keep_s: How long that context said that its records are kept. None: it did not say.
+        subject: The customer's pseudonym in the log. None: the write named nobody.
+        run: The keyed hash of the run.
+        place: The keyed hash of store and collection.
+    """
+
+    seq: int
+    recorded_us: int
+    purpose: str | None
+    keep_s: int | None
+    subject: str | None
+    run: str | None
+    place: str | None
+
+
 class StoreData(Protocol):
     """The data of one person in one store, for code that is not asynchronous."""
 

@@ -27,7 +27,7 @@ _PENDING_SENDS_BEFORE: Final = 4
 """In states of earlier versions the tasks that were sent are in the state before."""
 
 REPLAYED = "a later state is built from its writes"
-OF_BASE = "a fork that stays begins at it"
+OF_BASE = "branches that stay begin at it"
 OF_RUN = "a state of its run stays"
 OF_CALL = "a subgraph that it called stays"
 NEWEST = "it is the newest of its namespace"
@@ -170,7 +170,7 @@ def needed(states: Sequence[SavedState], going: Collection[StateKey]) -> dict[St
         going: Those that are to go.
     """
     by_key = {each.key: each for each in states}
-    children = Counter(each.parent for each in states)
+    children = Counter[StateKey | None]()
     stays: dict[StateKey, str] = {}
     looked: set[StateKey] = set()
     waiting = [*_newest(states, set(going), stays)]
@@ -179,6 +179,7 @@ def needed(states: Sequence[SavedState], going: Collection[StateKey]) -> dict[St
         state = waiting.pop()
         if state.key not in looked:
             looked.add(state.key)
+            children[state.parent] += 1
             for key, why in (*_replayed(state, by_key), *_beside(state, by_key, children)):
                 if key in going:
                     stays.setdefault(key, why)
@@ -232,7 +233,9 @@ def _replayed(
 
 
 def _beside(
-    state: SavedState, by_key: Mapping[StateKey, SavedState], children: Mapping[Any, int]
+    state: SavedState,
+    by_key: Mapping[StateKey, SavedState],
+    children: Mapping[StateKey | None, int],
 ) -> Iterator[tuple[StateKey, str]]:
     if state.parent is not None and state.parent in by_key:
         if state.version < _PENDING_SENDS_BEFORE:

@@ -10,14 +10,7 @@ from typing import Any, TypedDict
 import pytest
 from langgraph.graph import END, START, StateGraph
 
-from mnemoscope.adapters.langgraph.gates import (
-    INTEGRITY,
-    STABILITY,
-    Certificate,
-    IntegrityGate,
-    StagnationGate,
-    certificate_from,
-)
+from mnemoscope.adapters.langgraph import gates
 from mnemoscope.memory import ConfigurationError
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.verdict_event import VerdictEvent
@@ -58,7 +51,7 @@ def said_by(output):
 
 @pytest.fixture
 def stagnation():
-    return StagnationGate(by_letters, text_of=said_by)
+    return gates.StagnationGate(by_letters, text_of=said_by)
 
 
 BEGIN: Any = {"said": "", "turns": 0}
@@ -117,7 +110,7 @@ def test_the_certificate_has_the_last_signals_and_its_threshold(stagnation):
 
 def test_an_invariant_that_breaks_or_raises_is_certified_once_a_thread():
     """The names are labels; what the node returned is not kept."""
-    gate = IntegrityGate(
+    gate = gates.IntegrityGate(
         [("few turns", lambda out: out["turns"] < 2), ("no key", lambda out: out["none"])]
     )
 
@@ -140,11 +133,11 @@ for line in sys.stdin:
 
 def test_certificates_are_verified_in_another_process_from_json_alone(stagnation):
     """What they say follows from their figures; one that was changed does not."""
-    integrity = IntegrityGate([("never", lambda _out: False)])
+    integrity = gates.IntegrityGate([("never", lambda _out: False)])
     graph_of(stagnation, saying("a plan")).invoke(BEGIN, ON_THREAD)
     graph_of(integrity, saying("a plan")).invoke(BEGIN, ON_THREAD)
     (found,) = stagnation.certificates
-    changed = Certificate(found.theorem, found.parameters, holds=True)
+    changed = gates.Certificate(found.theorem, found.parameters, holds=True)
     lines = [each.text() for each in (found, *integrity.certificates, changed)]
 
     answered = subprocess.run(
@@ -156,7 +149,7 @@ def test_certificates_are_verified_in_another_process_from_json_alone(stagnation
     )
 
     assert answered.stdout.split() == ["True", "True", "False"]
-    assert certificate_from(lines[0]).text() == lines[0]
+    assert gates.certificate_from(lines[0]).text() == lines[0]
 
 
 @pytest.mark.parametrize("signals", [[], [0.9]])
@@ -164,23 +157,23 @@ def test_stability_does_not_hold_of_no_signals_or_of_high_ones(signals):
     """A certificate that says so is verified, and one that says otherwise is not."""
     parameters = {"signal_values": signals, "threshold": 0.8}
 
-    assert Certificate(STABILITY, parameters, holds=False).verify()
-    assert not Certificate(STABILITY, parameters, holds=True).verify()
+    assert gates.Certificate(gates.STABILITY, parameters, holds=False).verify()
+    assert not gates.Certificate(gates.STABILITY, parameters, holds=True).verify()
 
 
-@pytest.mark.parametrize("theorem", [STABILITY, INTEGRITY, "unheard"])
+@pytest.mark.parametrize("theorem", [gates.STABILITY, gates.INTEGRITY, "unheard"])
 @pytest.mark.parametrize("parameters", [{}, {"signal_values": 1}, {"invariant_results": [1]}])
 def test_a_certificate_with_other_parameters_than_its_theorems_is_none(theorem, parameters):
     """One error, whatever is wrong with it."""
     with pytest.raises(ValueError, match=r"no parameters of|no such theorem"):
-        Certificate(theorem, parameters, holds=False).verify()
+        gates.Certificate(theorem, parameters, holds=False).verify()
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "no json"])
 def test_what_is_no_certificate_is_said_to_be_none(text):
     """In one error, whatever it is."""
     with pytest.raises(ValueError, match=r"certificate|Expecting"):
-        certificate_from(text)
+        gates.certificate_from(text)
 
 
 def test_a_gate_that_raises_breaks_no_graph():
@@ -190,7 +183,7 @@ def test_a_gate_that_raises_breaks_no_graph():
         raise ZeroDivisionError
 
     with scope_for_tests() as (scope, _sink):
-        gate = StagnationGate(broken, scope=scope)
+        gate = gates.StagnationGate(broken, scope=scope)
         builder = StateGraph(State)
         builder.add_node("work", gate.wrap(saying("a plan")))
         builder.add_edge(START, "work")
@@ -201,7 +194,7 @@ def test_a_gate_that_raises_breaks_no_graph():
 def test_a_certificate_is_a_sealed_verdict_too():
     """With a scope, each is told as an event, from whose facts it follows."""
     with scope_for_tests() as (scope, sink):
-        gate = StagnationGate(by_letters, text_of=said_by, scope=scope)
+        gate = gates.StagnationGate(by_letters, text_of=said_by, scope=scope)
         graph_of(gate, saying("a plan")).invoke(BEGIN, ON_THREAD)
         scope.flush()
 
@@ -214,4 +207,4 @@ def test_a_certificate_is_a_sealed_verdict_too():
 def test_figures_that_make_no_sense_are_refused(given):
     """It is told as the gate is made."""
     with pytest.raises(ConfigurationError):
-        StagnationGate(by_letters, **given)
+        gates.StagnationGate(by_letters, **given)

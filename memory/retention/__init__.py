@@ -1,0 +1,1 @@
+"""Retention by purpose: what goes of the stores when its purpose is over."""

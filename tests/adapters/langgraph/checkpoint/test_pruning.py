@@ -1,0 +1,299 @@
+"""
+Pruning of threads: what is kept resumes as in an unpruned twin.
+
+Each thread is run twice, in a saver that is pruned and in one that is not, with states of the same
+ids; afterwards both are looked at and resumed.
+"""
+
+from __future__ import annotations
+
+import operator
+import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command, Overwrite, interrupt
+
+from mnemoscope.memory import context
+from tests.kit.kept_world import KeptWorld, sqlite_at
+
+POLICY = 'purposes: {support: 30d, "*": 400d}\nclasses: {checkpoint: {"*": 5d}}\n'
+KINDS = ("plain", "delta", "snapshots", "resets", "subgraph", "stateful", "interrupts", "forks")
+
+
+def joined(state, writes):
+    """Return a list with what is written, as a reducer of a delta channel."""
+    return [*state, *(each for write in writes for each in write)]
+
+
+class Plain(TypedDict, total=False):
+    """A state without delta channels."""
+
+    said: Annotated[list[str], operator.add]
+    turn: int
+    asks: bool
+
+
+class Delta(TypedDict, total=False):
+    """One whose words are in the writes alone."""
+
+    said: Annotated[list[str], DeltaChannel(joined)]
+    turn: int
+    asks: bool
+
+
+class Snapshots(TypedDict, total=False):
+    """One whose words are in every third state."""
+
+    said: Annotated[list[str], DeltaChannel(joined, snapshot_frequency=3)]
+    turn: int
+    asks: bool
+
+
+def say(state):
+    """Say the next word."""
+    turn = state.get("turn", 0) + 1
+    return {"said": [f"word {turn}"], "turn": turn}
+
+
+def say_or_forget(state):
+    """Say the next word; every third time, forget the others."""
+    turn = state.get("turn", 0) + 1
+    words = [f"word {turn}"]
+    return {"said": Overwrite(words) if turn % 3 == 0 else words, "turn": turn}
+
+
+def ask(state):
+    """Ask, where it is told to."""
+    answer = [interrupt("what?")] if state.get("asks") else []
+    return {"said": answer, "asks": False}
+
+
+def graph_of(kind, saver):
+    """Return a graph of a kind, which says two words in a run."""
+    shape = {"delta": Delta, "snapshots": Snapshots, "resets": Delta}.get(kind, Plain)
+    builder: Any = StateGraph(shape)
+    builder.add_node("say", say_or_forget if kind == "resets" else say)
+    if kind in {"subgraph", "stateful"}:
+        inner: Any = StateGraph(Plain)
+        inner.add_node("again", say)
+        inner.add_edge(START, "again")
+        inner.add_edge("again", END)
+        builder.add_node("more", inner.compile(checkpointer=True if kind == "stateful" else None))
+    elif kind == "interrupts":
+        builder.add_node("more", ask)
+    else:
+        builder.add_node("more", say_or_forget if kind == "resets" else say)
+    builder.add_edge(START, "say")
+    builder.add_edge("say", "more")
+    builder.add_edge("more", END)
+    return builder.compile(checkpointer=saver)
+
+
+def config_of(thread, **of):
+    """Return the config of a thread."""
+    return {"configurable": {"thread_id": thread, **of}}
+
+
+class Threads:
+    """Threads of all kinds in a guarded saver, and their twins in one that is left alone."""
+
+    def __init__(self, world, bare):
+        self.bare, self.twin = bare, InMemorySaver()
+        self.saver = world.scope.checkpointer(bare)
+        self.world = world
+        self.kinds = {}
+
+    def run(self, thread, kind, *, runs=3, purpose="profile"):
+        """Run a thread some times, in both."""
+        self.kinds[thread] = kind
+        for number in range(runs):
+            given = {"said": [f"run {number}"], "asks": kind == "interrupts" and number == runs - 1}
+            with context(purpose=purpose):
+                graph_of(kind, self.saver).invoke(given, config_of(thread))
+            graph_of(kind, self.twin).invoke(given, config_of(thread))
+        if kind == "forks":
+            self._fork(thread, purpose)
+
+    def _fork(self, thread, purpose):
+        for saver in (self.saver, self.twin):
+            graph = graph_of("forks", saver)
+            history = list(graph.get_state_history(config_of(thread)))
+            base = next(each for each in history if each.metadata["step"] == 2)
+            with context(purpose=purpose):
+                graph.invoke(None, base.config)
+
+    def states(self, thread, saver=None):
+        """Return what a thread shows, newest first: words, and what comes next."""
+        graph = graph_of(self.kinds[thread], saver or self.bare)
+        return [
+            (each.metadata["step"], each.values, each.next)
+            for each in graph.get_state_history(config_of(thread))
+        ]
+
+    def goes_on(self, thread, saver):
+        """Resume a thread, and return what comes of it."""
+        kind = self.kinds[thread]
+        is_waiting = bool(graph_of(kind, saver).get_state(config_of(thread)).next)
+        given = Command(resume="an answer") if is_waiting else {"said": ["on"], "asks": False}
+        result = graph_of(kind, saver).invoke(given, config_of(thread))
+        return {name: value for name, value in result.items() if name != "__interrupt__"}
+
+    def damaged(self):
+        """Return the threads that show or do something else than their twins."""
+        return [each for each in self.kinds if self._is_damaged(each)]
+
+    def _is_damaged(self, thread):
+        kept, twin = self.states(thread), self.states(thread, self.twin)
+        if not kept:
+            return False
+        # At the reset state itself what came before it is gone: the page on retention says so.
+        whole = [each for each in kept if each in twin]
+        is_as_it_was = kept[0] == twin[0] and (
+            len(whole) == len(kept) or self.kinds[thread] == "resets"
+        )
+        return not is_as_it_was or self.goes_on(thread, self.bare) != self.goes_on(
+            thread, self.twin
+        )
+
+
+@contextmanager
+def savers(kind, folder):
+    """Yield a saver of a kind."""
+    if kind == "memory":
+        yield InMemorySaver()
+        return
+    with closing(sqlite_at(folder / "threads.db")) as connection:
+        yield SqliteSaver(connection)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def threads(request, tmp_path, monkeypatch):
+    """Return threads in a saver of each kind that is pruned."""
+    world = KeptWorld(tmp_path, monkeypatch, POLICY)
+    with savers(request.param, tmp_path) as bare:
+        yield Threads(world, bare)
+        world.scope.close()
+
+
+def checkpoints(threads, thread):
+    """Return how many states a thread has, those of subgraphs included."""
+    return sum(1 for _ in threads.bare.list(config_of(thread)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_kept_of_a_thread_resumes_as_in_its_twin(kind, threads, capsys):
+    """Of each kind, with its older states gone as far as none needs them."""
+    threads.run("t", kind)
+    before = checkpoints(threads, "t")
+    threads.world.live(6)
+
+    done = threads.world.sweep(capsys)
+
+    assert (done["left"], done["overdue"]) == (0, 0)
+    after = checkpoints(threads, "t")
+    goes = {"delta": False, "interrupts": False}
+    assert (after < before) is goes.get(kind, True), (before, after)
+    assert threads.damaged() == []
+
+
+def test_a_finished_thread_goes_as_a_whole_when_its_purpose_is_over(threads, capsys):
+    """By the saver's own deletion; one that waits for an answer stays, whatever its age."""
+    threads.run("done", "plain", purpose="support")
+    threads.run("waits", "interrupts", purpose="support")
+    threads.run("young", "plain", purpose="profile")
+    threads.world.live(31)
+
+    going = threads.world.going(capsys)
+    assert going["thread", "support", "its purpose is over"] == 1
+    threads.world.sweep(capsys)
+
+    assert [bool(threads.states(each)) for each in ("done", "waits", "young")] == [0, 1, 1]
+    assert threads.world.staying(capsys)["thread", "support", "its thread is interrupted"] == 1
+    assert threads.damaged() == []
+
+
+def test_a_thread_in_use_is_not_touched(threads, capsys):
+    """A resume within the last hour is an event of it."""
+    threads.run("t", "plain")
+    threads.world.live(6)
+    before = threads.world.going(capsys)["checkpoint", "profile", "its purpose is over"]
+    threads.saver.get_tuple(config_of("t"))
+    threads.world.flush()
+
+    assert before > 0
+    assert threads.world.going(capsys) == {}
+    assert threads.world.staying(capsys)["checkpoint", "profile", "its thread is in use"] == before
+
+
+def test_a_thread_that_was_written_to_meanwhile_stays(threads, capsys):
+    """Judged again with the states that it has now."""
+    threads.run("t", "plain", purpose="support")
+    threads.world.live(31)
+    sweep = threads.world.scope.retention().sweeper
+
+    def told(step):
+        if "0 of" in step:
+            graph_of("plain", threads.bare).invoke({"said": ["more"]}, config_of("t"))
+
+    sweep.tell = told
+    result = sweep.run()
+
+    assert threads.states("t")[0][1]["said"][-3:] == ["more", "word 7", "word 8"]
+    assert result.removed == {}
+
+
+def test_a_thread_that_cannot_be_read_stays_and_the_others_go(threads, capsys, monkeypatch):
+    """It is listed."""
+    threads.run("broken", "plain", purpose="support")
+    threads.run("other", "plain", purpose="support")
+    threads.world.live(31)
+    listed = type(threads.bare).list
+
+    def failing(self, config, **of):
+        if config is not None and config["configurable"]["thread_id"] == "broken":
+            raise ValueError
+        return listed(self, config, **of)
+
+    monkeypatch.setattr(type(threads.bare), "list", failing)
+    done = threads.world.sweep(capsys)
+    monkeypatch.undo()
+
+    assert "cannot be read: ValueError" in " ".join(done["remarks"])
+    assert [bool(threads.states(each)) for each in ("broken", "other")] == [True, False]
+
+
+def test_two_hundred_mixed_threads(tmp_path, monkeypatch, capsys):
+    """None is damaged, by two sweepers at once; the file is smaller; what is held is untouched."""
+    world = KeptWorld(tmp_path, monkeypatch, POLICY)
+    rng = random.Random(29)  # noqa: S311 - no secret
+    with savers("sqlite", tmp_path) as bare, closing(world.scope):
+        threads = Threads(world, bare)
+        for number in range(200):
+            threads.run(f"t-{number}", rng.choice(KINDS), runs=rng.randint(1, 3))
+        world.flush()
+        for number in range(3):
+            assert world.command("hold", "--thread", f"t-{number}") == 0
+        held = [checkpoints(threads, f"t-{number}") for number in range(3)]
+        world.live(6)
+        file = tmp_path / "threads.db"
+        bytes_before = file.stat().st_size
+
+        with ThreadPoolExecutor(2) as pool:
+            runs = [pool.submit(world.scope.retention().sweeper.run) for _ in range(2)]
+        results = [each.result() for each in runs]
+        done = world.sweep(capsys)
+
+        assert done["complete"]
+        assert sum(sum(each.removed.values()) for each in results) > 0
+        assert [checkpoints(threads, f"t-{number}") for number in range(3)] == held
+        assert file.stat().st_size < 0.8 * bytes_before
+        assert threads.damaged() == []
+        assert Counter(threads.kinds.values()).keys() == set(KINDS)

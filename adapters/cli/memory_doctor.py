@@ -123,12 +123,13 @@ def _of_person(
 
 def _show(found: Sequence[Examination], limit: int, *, from_trail: bool) -> None:
     findings = [each for one in found for each in one.findings]
-    memories = sum(each.memories for each in found)
+    memories = sum(each.use.memories for each in found)
     console = Console()
     if from_trail:
         say("from the audit trail alone: pass --scope to read the stores as well")
     for name, why in (each for one in found for each in one.unread.items()):
         say(f"{name} could not be read ({why})")
+    console.print(_use_line(found))
     if not findings:
         console.print(f"{memories:,} memories, and nothing was found")
         return
@@ -144,6 +145,15 @@ def _show(found: Sequence[Examination], limit: int, *, from_trail: bool) -> None
     console.print(table)
     if findings[limit:]:
         console.print(f"and {len(findings) - limit:,} more: --limit, or --json for all")
+
+
+def _use_line(found: Sequence[Examination]) -> str:
+    recalls, runs, tokens, ever = (
+        sum(getattr(each.use, name) for each in found)
+        for name in ("recalls", "runs", "tokens", "ever_recalled")
+    )
+    each = f", {tokens / runs:,.0f} tokens a run" if runs else ""
+    return f"found {recalls:,} times in {runs:,} runs{each}; {ever:,} were ever recalled"
 
 
 _IDS = 4
@@ -177,7 +187,8 @@ def _superseded(findings: Sequence[HygieneFinding]) -> list[dict[str, Any]]:
 def _document(found: Examination) -> dict[str, Any]:
     return {
         "subject": found.subject,
-        "memories": found.memories,
+        "memories": found.use.memories,
+        "use": found.use._asdict(),
         "unread": found.unread,
         "findings": [
             {

@@ -14,7 +14,15 @@ from ...audit.queries.memory_model import ended_us
 from ...audit.queries.text_extraction import in_words, is_of, part_of
 from ...audit.record.rows import AuditRow
 from ...audit.store.person_lookup import Person
-from ...memory.hygiene.findings import Address, Deed, HygieneFinding, StoredText, examine
+from ...memory.hygiene.findings import (
+    Address,
+    Deed,
+    HygieneFinding,
+    RecallUse,
+    StoredText,
+    examine,
+    recall_use,
+)
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.records import DataSubject
 from ...telemetry.event.kinds import OperationClass
@@ -28,12 +36,12 @@ class Examination(NamedTuple):
 
     Attributes:
         subject: Who it is in the trail. None: of no customer.
-        memories: How many memories are known.
+        use: What the memories are worth.
         unread: Stores that could not be read, with the reason.
     """
 
     subject: str | None
-    memories: int
+    use: RecallUse
     findings: list[HygieneFinding]
     unread: dict[str, str]
 
@@ -58,7 +66,7 @@ def examine_person(
     unread: dict[str, str] = {}
     stored = None if scope is None else [*_stored(log, person, scope, deeds, unread)]
     found = examine(deeds, stored, now_us=now_us, unused_days=unused_days, nears=nears)
-    return Examination(next(iter(person.uids), None), _count(deeds, stored), found, unread)
+    return Examination(next(iter(person.uids), None), recall_use(deeds, stored), found, unread)
 
 
 def examine_all(
@@ -71,21 +79,13 @@ def examine_all(
     made = [
         Examination(
             subject,
-            _count(deeds, None),
+            recall_use(deeds, None),
             examine(deeds, None, now_us=now_us, unused_days=unused_days, nears=nears),
             {},
         )
         for subject, deeds in by_subject.items()
     ]
     yield from sorted(made, key=lambda each: -len(each.findings))
-
-
-def _count(deeds: Sequence[Deed], stored: Sequence[StoredText] | None) -> int:
-    """Return how many memories are stored; by the trail, how many were written."""
-    if stored is not None:
-        return len(stored)
-    writes = (deed for deed in deeds if deed.op_class is OperationClass.REMEMBER)
-    return len({each for deed in writes for each in deed.memories})
 
 
 def _concerned(rows: Iterable[AuditRow]) -> Iterator[AuditRow]:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from .findings import Ailment, Deed, HygieneFinding, StoredText, examine
+from .findings import (
+    Ailment,
+    Deed,
+    HygieneFinding,
+    RecallUse,
+    StoredText,
+    examine,
+    recall_use,
+)
 from .part import MemoryTexts
 from .watch import hygiene
 
@@ -11,7 +19,9 @@ __all__ = [
     "Deed",
     "HygieneFinding",
     "MemoryTexts",
+    "RecallUse",
     "StoredText",
     "examine",
     "hygiene",
+    "recall_use",
 ]

@@ -112,6 +112,25 @@ class HygieneFinding:
     keep: Address | None = field(default=None, repr=False)
 
 
+class RecallUse(NamedTuple):
+    """
+    What a person's memories are worth: how often they were found, and what that brought.
+
+    Attributes:
+        memories: That are there.
+        ever_recalled: Of these.
+        recalls: Memories that recalls have found, each time counted.
+        runs: That recalled any: answers, where an application has a run for each.
+        tokens: That recalls brought into prompts, about.
+    """
+
+    memories: int
+    ever_recalled: int
+    recalls: int
+    runs: int
+    tokens: int
+
+
 class _Ledger:
     """What is known of each memory of one person after all that was done."""
 
@@ -166,6 +185,22 @@ class _Ledger:
         recalls = {each: self.recalls[each] for each in addresses}
         sizes = {each: len(texts.get(each, "")) // CHARACTERS_A_TOKEN for each in recalls}
         return sum(recalls.values()), sum(recalls[each] * sizes[each] for each in recalls)
+
+
+def recall_use(deeds: Iterable[Deed], stored: Sequence[StoredText] | None) -> RecallUse:
+    """Return what one person's memories are worth; *stored* as for `examine`."""
+    ledger = _Ledger(deeds)
+    texts = ledger.texts if stored is None else {each.address: each.text for each in stored}
+    there = set(ledger.written_us if stored is None else texts)
+    recalls, tokens = ledger.cost(list(ledger.recalls), ledger.texts | texts)
+    found = [deed for deed in ledger.deeds if deed.op_class is OperationClass.RECALL]
+    return RecallUse(
+        memories=len(there),
+        ever_recalled=sum(ledger.recalls[each] > 0 for each in there),
+        recalls=recalls,
+        runs=len({deed.run for deed in found if deed.memories}),
+        tokens=tokens,
+    )
 
 
 def examine(

@@ -87,6 +87,7 @@ def test_findings_are_shown_by_ids_alone(trail, capfd):
 
     printed, said = capfd.readouterr()
     assert "2 memories: 1 echo, 1 duplicate" in printed
+    assert "found 1 times in 1 runs, 7 tokens a run; 1 were ever recalled" in printed
     assert "tea" not in printed.lower()
     assert max(map(len, printed.splitlines())) <= 80
     assert "pass --scope" in said

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mnemoscope.memory.api import OperationClass, Status
-from mnemoscope.memory.hygiene import Ailment, Deed, StoredText, examine
+from mnemoscope.memory.hygiene import Ailment, Deed, StoredText, examine, recall_use
 
 pytest.importorskip("rapidfuzz", reason="near duplicates are an extra: mnemoscope[hygiene]")
 
@@ -174,6 +174,20 @@ def test_what_is_gone_without_a_deletion_is_told():
 
     assert found(*deeds, stored=[StoredText(at("a"), TEXT)]) == {Ailment.GONE: [["b"]]}
     assert found(*deeds, stored=[]) == {}
+
+
+def test_what_memories_are_worth():
+    """How often they were found, in how many runs, and the tokens that this brought."""
+    deeds = [
+        deed("remember", "a", "b", texts=("x" * 40, "y" * 80)),
+        deed("recall", "a", run="one"),
+        deed("recall", "a", run="two"),
+        deed("recall", run="three"),
+        deed("recall", "gone", run="two"),
+    ]
+
+    assert recall_use(deeds, None) == (2, 1, 3, 2, 20)
+    assert recall_use(deeds, [StoredText(at("a"), "x" * 40)]) == (1, 1, 3, 2, 20)
 
 
 def test_no_text_is_in_a_repr():

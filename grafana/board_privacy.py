@@ -72,6 +72,26 @@ def _redaction() -> tuple[AnyPanel, ...]:
         ),
         lines(
             About(
+                title="Integrity of what is read",
+                shows="Values in the last 15 minutes that are not what was written there last, by "
+                "kind; unknown: they could not be compared. Nothing, without "
+                "MNEMOSCOPE_INTEGRITY.",
+                act="treat all but unknown as an incident: find the reads in the audit trail, and "
+                "who can write to that store. A restored backup is older.",
+                unit="short",
+                steps={1: ODD},
+            ),
+            Query(
+                expr=counted(
+                    f'mnemoscope_event_part_total{{{JOB},part="mnemoscope.integrity"}}',
+                    "15m",
+                    by="measurement",
+                ),
+                legend="{{measurement}}",
+            ),
+        ),
+        lines(
+            About(
                 title="Spans of other libraries",
                 shows="Spans that went through `scope.redacting_exporter`, per second: clean, "
                 "masked, with a value that could not be redacted, or refused.",

@@ -136,6 +136,7 @@ def _settings(options: argparse.Namespace, folder: Path) -> Settings:
         "prices": PRICES,
         "deadline_recall_s": DEADLINE_S,
         "journal": folder / "journal",
+        "integrity": "observe",
         "growth_every_s": 2.0,
         "growth_limits": {"mem0": 1 << 30, "qdrant": 1 << 30},
         "disabled": False,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
+from langgraph.store.memory import InMemoryStore
+
 from mnemoscope.demo.faults import FaultMode, StoreFault
 from mnemoscope.memory import (
     Approval,
@@ -64,7 +66,7 @@ class Incidents:
     mem0 is down from the first message on; the CRM is an observed function that calls another
     store, and refuses to delete; a note cannot be redacted; a search covers all customers; a rule
     refuses another, and one holds a profile for a human; a run stays in its phase until that is
-    over; now and then an archive hangs.
+    over; now and then an archive hangs, or somebody edits a database.
 
     Args:
         scope: The scope that guards the stores.
@@ -74,6 +76,8 @@ class Incidents:
     def __init__(self, scope: Mnemoscope, stores: Any) -> None:
         self._scope = scope
         self._store = stores.store
+        self._database = InMemoryStore()
+        self._edited = scope.store(self._database)
         self._calls, self._profiles = itertools.count(), itertools.count()
         observe = scope.observe
         self._contacts = observe(store="crm", operation="search_memory", neutral=list)(self._ask)
@@ -101,6 +105,7 @@ class Incidents:
         yield self._held
         if next(self._calls) % 25 in {2, 4, 6}:
             yield Thread(target=self._archive, daemon=True).start  # it hangs
+            yield self._edit
 
     def _begin_late(self) -> None:
         self._bodies.enter_context(context(run="late"))
@@ -110,6 +115,12 @@ class Incidents:
 
     def _ask(self) -> list[Any]:
         return [*self._store.search(("customers", "c-1"), limit=3)]
+
+    def _edit(self) -> None:
+        with context(tenant="demo", customer="c-1"):
+            self._edited.put(("profiles", "c-1"), "account", {"text": "as it was written"})
+            self._database.put(("profiles", "c-1"), "account", {"text": "as somebody likes it"})
+            self._edited.get(("profiles", "c-1"), "account")
 
     def _fail(self) -> dict[str, Any]:
         raise ConnectionRefusedError(111, "Connection refused")

@@ -13,6 +13,7 @@ def privacy(pace: RuleSpeed) -> RuleGroup:
         rules=[
             _refused(pace),
             _tripwire(pace),
+            _integrity(pace),
             _lag(pace),
             _filling(pace),
             _gap(pace),
@@ -44,6 +45,19 @@ def _tripwire(pace: RuleSpeed) -> Alert:
         summary="{{ $labels.store }} returned another customer's memories",
         description=WHOLE + " results in the last 15 minutes belong to another "
         "customer than the one they were requested for.",
+        board="privacy",
+    )
+
+
+def _integrity(pace: RuleSpeed) -> Alert:
+    found = 'mnemoscope_event_part_total{part="mnemoscope.integrity",measurement!="unknown"}'
+    return Alert(
+        name="MnemoscopeIntegrityViolation",
+        expr=counted(found, pace("15m"), by=f"{ORIGIN}, measurement") + " > 0\n",
+        severity="critical",
+        summary="What agents read is not what was written: {{ $labels.measurement }}",
+        description=WHOLE + " values that were read in the last 15 minutes are not what was "
+        "written there last: {{ $labels.measurement }}.",
         board="privacy",
     )
 

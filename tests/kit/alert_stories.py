@@ -271,6 +271,9 @@ HALF_A_MINUTE, FIVE_MINUTES, QUARTER, AN_HOUR = 30, 300, 900, 3_600
 """Steps of the longer stories, in seconds."""
 
 
+PARTS, INTEGRITY = "mnemoscope_event_part_total", "mnemoscope.integrity"
+
+
 def of_counter(alert, metric, window_min, **labels):
     """Return the near side of an alert on what was counted in a window, be it the first of all."""
     return [
@@ -688,6 +691,7 @@ NEAR = [
     *of_counter("WritesLost", "mnemoscope_writes_lost_total", 15, store="mem0"),
     *of_counter("WritesRefused", "mnemoscope_writes_refused_total", 15, store="mem0"),
     *of_counter("TenantTripwire", "mnemoscope_tenant_tripwire_total", 15, store="mem0"),
+    *of_counter("IntegrityViolation", PARTS, 15, part=INTEGRITY, measurement="changed"),
     *of_counter("AuditGap", "mnemoscope_audit_gap_events_total", 60),
     *of_counter(
         "EventsDropped", "mnemoscope_sink_dropped_total", 10, sink="otlp", reason="overflow"
@@ -1402,6 +1406,26 @@ STORIES = [
                 one(metric, gauge((HOUR, 0), (3, GAP), (HOUR, 0)), store="qdrant"),
             ),
         )
+    ),
+    fires(
+        "IntegrityViolation",
+        "the first ever",
+        one(PARTS, gauge((HOUR, GAP), (20, 1)), part=INTEGRITY, measurement="older"),
+    ),
+    fires(
+        "IntegrityViolation",
+        "one more",
+        one(PARTS, gauge((HOUR, 4), (20, 5)), part=INTEGRITY, measurement="changed"),
+    ),
+    quiet(
+        "IntegrityViolation",
+        "what cannot be compared",
+        one(PARTS, gauge((HOUR, GAP), (20, 9)), part=INTEGRITY, measurement="unknown"),
+    ),
+    quiet(
+        "IntegrityViolation",
+        "another part",
+        one(PARTS, gauge((HOUR, GAP), (20, 9)), part="traffic.written", measurement="writes"),
     ),
     fires("AuditLag", "ten minutes behind", one("mnemoscope_audit_lag_seconds", gauge((20, 600)))),
     quiet(

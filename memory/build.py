@@ -905,6 +905,7 @@ _NEVER_RIGHT = (FileExistsError, IsADirectoryError, NotADirectoryError, Permissi
 def _journal(settings: Settings, keys: SubjectKeys, faults: Faults) -> Journal | None:
     if settings.journal is None:
         return None
+    from .journal.inspection import reason  # noqa: PLC0415 - only where it is wanted
     from .journal.journal import Journal  # noqa: PLC0415 - only where it is wanted
 
     journal = Journal(
@@ -919,6 +920,12 @@ def _journal(settings: Settings, keys: SubjectKeys, faults: Faults) -> Journal |
         raise
     except OSError as exc:
         faults.note("journal.open", exc)  # a full disk, say: it is tried again
+        logger.warning(
+            "MNEMOSCOPE_JOURNAL: %s %s. Until it can be used, writes that a store does not take "
+            "are lost, and deletions may be refused",
+            settings.journal,
+            reason(exc),
+        )
     return journal
 
 

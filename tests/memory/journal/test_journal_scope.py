@@ -174,19 +174,23 @@ def test_a_path_that_can_never_be_a_journal_is_refused_at_once(tmp_path, mistake
         pass
 
 
-def test_a_full_disk_keeps_nobody_from_starting(path, monkeypatch):
-    """The journal is tried again; meanwhile writes are lost, and counted."""
+def test_a_full_disk_keeps_nobody_from_starting(path, monkeypatch, caplog):
+    """The journal is tried again; meanwhile writes are lost and counted, which is said at once."""
 
     def full(_file: JournalFile) -> None:
         raise OSError(28, "no space left on device")
 
     monkeypatch.setattr(JournalFile, "open", full)
     with scope_for_tests(journal=path) as (scope, sink):
+        (said,) = (each for each in caplog.messages if "MNEMOSCOPE_JOURNAL" in each)
         store = guarded(scope, Plain())
         with breaking(store, "put", ConnectionError):
             store.put(("a",), "k", {"v": 1})
         scope.flush(GIVE_UP_S)
 
+        assert str(path) in said
+        assert "no space left on device" in said
+        assert "are lost" in said
         assert [each.journal for each in sink.events] == [Journalled.LOST]
         assert scope._parts.faults.counts["journal.open"] > 0
 

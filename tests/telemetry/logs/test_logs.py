@@ -10,6 +10,7 @@ import sys
 import pytest
 from loguru import logger
 
+from mnemoscope.memory import Mnemoscope, load_settings
 from mnemoscope.memory.api import (
     OperationClass,
     Redacted,
@@ -488,3 +489,18 @@ class TestStandardLogging:
         LogSink(host="logging").write([event_factory()])
 
         assert records == []
+
+
+@pytest.mark.parametrize("place", ["a.jsonl", "taken/a.jsonl", "new/a.jsonl"])
+def test_a_file_that_cannot_be_written_is_told_as_the_sink_is_made(tmp_path, caplog, place):
+    """With its name; and nothing is said of one that can, or that is still to be made."""
+    (tmp_path / "taken").touch()
+    key = "bW5lbW9zY29wZSB0ZXN0cyBvbmx5"
+    settings = load_settings(sinks=["logs"], log_file=tmp_path / place, audit_pseudonym_key=key)
+    Mnemoscope(settings).close()
+
+    is_told = [
+        f"MNEMOSCOPE_LOG_FILE: {tmp_path / place} cannot" in each for each in caplog.messages
+    ]
+    assert is_told == [True] * place.startswith("taken")
+    assert not (tmp_path / "new").exists()

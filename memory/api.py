@@ -83,12 +83,14 @@ if TYPE_CHECKING:
         PAGE_SIZE,
         DataSubject,
         Erased,
+        KnowsDimensions,
         LoggedMemory,
         MemoryRemover,
         Page,
         StoredMemory,
         SubjectDataProvider,
         SubjectRecord,
+        VectorDimensions,
     )
     from .subject_data.registry import SubjectDataRegistry
 
@@ -259,6 +261,7 @@ __all__ = [
     "KeyUse",
     "KeyedHashes",
     "KeyedRule",
+    "KnowsDimensions",
     "LabelsMemories",
     "LiveMetric",
     "LoggedMemory",
@@ -312,6 +315,7 @@ __all__ = [
     "UnacceptableError",
     "UnavailableError",
     "Usage",
+    "VectorDimensions",
     "WitnessesActions",
     "checkpoint",
     "fewer",
@@ -362,8 +366,8 @@ _MODULES = {
         ".scoped_redactor": "ScopedRedactor",
         ".subject_data.keeping": "KeepsRecords KeptRecord RecordCount RecordPage StoreKeeper",
         ".subject_data.records": (
-            "DataSubject Erased LoggedMemory MemoryRemover PAGE_SIZE Page StoredMemory "
-            "SubjectDataProvider SubjectRecord"
+            "DataSubject Erased KnowsDimensions LoggedMemory MemoryRemover PAGE_SIZE Page "
+            "StoredMemory SubjectDataProvider SubjectRecord VectorDimensions"
         ),
         ".subject_data.registry": "SubjectDataRegistry",
     }.items()

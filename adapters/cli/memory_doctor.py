@@ -141,7 +141,7 @@ def _show(found: Sequence[Examination], limit: int, *, from_trail: bool) -> None
         ids = [memory_id for _store, _collection, memory_id in each.memories]
         shown = "\n".join([*ids[:_IDS], *([f"and {len(ids) - _IDS:,} more"] if ids[_IDS:] else [])])
         costs = (str(each.recalls or ""), str(each.tokens or ""))
-        table.add_row(each.ailment.value, shown or " ".join(each.events), *costs)
+        table.add_row(each.ailment.value, each.note or shown or " ".join(each.events), *costs)
     console.print(table)
     if findings[limit:]:
         console.print(f"and {len(findings) - limit:,} more: --limit, or --json for all")
@@ -195,6 +195,7 @@ def _document(found: Examination) -> dict[str, Any]:
                 "finding": each.ailment.value,
                 "memories": [_address(memory) for memory in each.memories],
                 "events": list(each.events),
+                "note": each.note or None,
                 "recalls": each.recalls,
                 "tokens": each.tokens,
                 "superseded_by": None if each.keep is None else each.keep[2],

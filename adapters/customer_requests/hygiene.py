@@ -16,6 +16,7 @@ from ...audit.record.rows import AuditRow
 from ...audit.store.person_lookup import Person
 from ...memory.hygiene.findings import (
     Address,
+    Ailment,
     Deed,
     HygieneFinding,
     RecallUse,
@@ -24,7 +25,8 @@ from ...memory.hygiene.findings import (
     recall_use,
 )
 from ...memory.scope import Mnemoscope
-from ...memory.subject_data.records import DataSubject
+from ...memory.subject_data.records import DataSubject, KnowsDimensions
+from ...memory.subject_data.runner import SubjectDataRunner
 from ...telemetry.event.kinds import OperationClass
 
 _CONCERNED = frozenset({OperationClass.RECALL, OperationClass.REMEMBER, OperationClass.FORGET})
@@ -66,6 +68,8 @@ def examine_person(
     unread: dict[str, str] = {}
     stored = None if scope is None else [*_stored(log, person, scope, deeds, unread)]
     found = examine(deeds, stored, now_us=now_us, unused_days=unused_days, nears=nears)
+    if scope is not None:
+        found += _wrong_dimensions(scope, unread)
     return Examination(next(iter(person.uids), None), recall_use(deeds, stored), found, unread)
 
 
@@ -159,6 +163,23 @@ def _stored(
                         )
             except Exception as exc:  # noqa: BLE001 - whatever a store raises, it is named
                 unread[store.name] = type(exc).__name__
+
+
+def _wrong_dimensions(scope: Mnemoscope, unread: dict[str, str]) -> Iterator[HygieneFinding]:
+    with SubjectDataRunner() as runner:
+        for name, provider in scope.subject_data.named().items():
+            if not isinstance(provider, KnowsDimensions):
+                continue
+            try:
+                found = runner.run(provider.dimensions())
+            except Exception as exc:  # noqa: BLE001 - whatever a store raises, it is named
+                unread[name] = type(exc).__name__
+                continue
+            if found is not None and found.embedder != found.stored:
+                sizes = f"{found.embedder:,} of the embedder, {found.stored:,} stored"
+                yield HygieneFinding(
+                    Ailment.WRONG_DIMENSION, (), note=f"{name}, {found.collection}: {sizes}"
+                )
 
 
 def _time_us(text: str | None) -> int | None:

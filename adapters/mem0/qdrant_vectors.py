@@ -37,6 +37,10 @@ class QdrantVectors:
         """Return how much there is of everybody."""
         return await measured(self._points, self.collection, kind, most)
 
+    async def dimensions(self) -> int | None:
+        """Return the dimensions of its vectors."""
+        return await self._points.dimensions(self.collection)
+
     async def remove(self, user: str) -> int:
         """Remove all points of *user*."""
         return await self._points.remove(self.collection, owner_filter((_OWNER,), user))

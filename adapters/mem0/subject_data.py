@@ -23,6 +23,7 @@ from ...memory.subject_data.records import (
     Page,
     StoredMemory,
     SubjectRecord,
+    VectorDimensions,
 )
 from ..toolkit.sqlite_cleaning import clean, database_files
 from ..toolkit.sync_async import resolve
@@ -107,6 +108,16 @@ class MemorySubjectData:
             for row_id, role, name, content, created in self._rows(_MESSAGES, scope):
                 said = {"role": role, "name": name, "content": content}
                 yield SubjectRecord(kind="message", id=row_id, content=said, created=created)
+
+    async def dimensions(self) -> VectorDimensions | None:
+        """Return the dimensions that its embedder makes, and that its collection has."""
+        vectors = vectors_of(self._memory, entities=False)
+        made = getattr(self._memory.embedding_model.config, "embedding_dims", None)
+        with self._lock:
+            stored = None if vectors is None else await vectors.dimensions()
+        if vectors is None or stored is None or not isinstance(made, int):
+            return None
+        return VectorDimensions(vectors.collection, made, stored)
 
     async def erase(self, subject: DataSubject) -> Erased:
         """Remove every memory of the person. The history goes first: memory ids find its rows."""

@@ -39,6 +39,10 @@ class Vectors(Protocol):
         """Return how much there is of everybody; *most* records at most are looked at."""
         ...
 
+    async def dimensions(self) -> int | None:
+        """Return the dimensions of its vectors. None: that cannot be told."""
+        ...
+
     async def remove(self, user: str) -> int:
         """Remove all records of *user*, and return how many they were."""
         ...
@@ -120,6 +124,9 @@ class _ListedVectors:
             is_sampled=len(rows) > most,
             ids=tuple(str(each.id) for each in rows[:most]),
         )
+
+    async def dimensions(self) -> int | None:
+        return None
 
     def _all(self, user: str | None) -> list[Any]:
         if user is None:

@@ -54,6 +54,12 @@ class Points:
         )
         return records, following
 
+    async def dimensions(self, collection: str) -> int | None:
+        """Return the dimensions of the collection's vectors. None: they have names, or none."""
+        found = await self._call("get_collection", collection)
+        size: int | None = getattr(found.config.params.vectors, "size", None)
+        return size
+
     async def count(self, collection: str) -> int:
         """Return how many points the collection has, as its service counts them."""
         return int((await self._call("count", collection, exact=False)).count)

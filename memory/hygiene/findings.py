@@ -28,6 +28,8 @@ class Ailment(StrEnum):
         PARTIAL: A write of which the store has a part alone.
         LEFT: Still stored, though a deletion of all of them succeeded later.
         GONE: Not stored any more, and no deletion is known.
+        WRONG_DIMENSION: The store's embedder makes vectors of another length than its collection
+            has: no recall finds anything.
     """
 
     ECHO = "echo"
@@ -37,6 +39,7 @@ class Ailment(StrEnum):
     PARTIAL = "partial"
     LEFT = "left"
     GONE = "gone"
+    WRONG_DIMENSION = "wrong_dimension"
 
 
 Address: TypeAlias = tuple[str, str | None, str]
@@ -102,6 +105,7 @@ class HygieneFinding:
         recalls: How often the memories but the first were recalled.
         tokens: Tokens that those recalls brought into prompts, about.
         keep: The memory that supersedes the others. None: nothing supersedes them.
+        note: Store, collection and numbers that show it, where it is about no memory.
     """
 
     ailment: Ailment
@@ -110,6 +114,7 @@ class HygieneFinding:
     recalls: int = 0
     tokens: int = 0
     keep: Address | None = field(default=None, repr=False)
+    note: str = ""
 
 
 class RecallUse(NamedTuple):

@@ -251,6 +251,29 @@ class SealedWrite(NamedTuple):
     place: str | None
 
 
+class VectorDimensions(NamedTuple):
+    """
+    The dimensions of a store's vectors: where the two differ, no recall finds anything.
+
+    Attributes:
+        embedder: That its embedder makes.
+        stored: That its collection has.
+    """
+
+    collection: str
+    embedder: int
+    stored: int
+
+
+@runtime_checkable
+class KnowsDimensions(Protocol):
+    """A `SubjectDataProvider` that knows its embedder too. Raises what the store does."""
+
+    async def dimensions(self) -> VectorDimensions | None:
+        """Return the dimensions of its vectors. None: that cannot be told."""
+        ...
+
+
 class StoreData(Protocol):
     """The data of one person in one store, for code that is not asynchronous."""
 

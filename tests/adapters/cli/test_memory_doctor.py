@@ -11,6 +11,7 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.memory import Mnemoscope, context, load_settings
+from mnemoscope.memory.api import Page, VectorDimensions
 from mnemoscope.memory.hygiene import hygiene
 from tests.kit.patience import GIVE_UP_S
 
@@ -138,6 +139,25 @@ def test_a_store_that_cannot_be_read_is_said(trail, capfd):
 
     assert run(["memory", "doctor", "--customer", "c-1", "--scope", "doctor_app:scope"]) == 3
     assert "could not be read (ConnectionError)" in capfd.readouterr().err
+
+
+def test_an_embedder_of_another_length_is_told(trail, capfd):
+    """By store, collection and numbers: it is about no single memory."""
+
+    class Provider:
+        store, title, unavailable = "vectors", "Notes", None
+
+        async def page(self, subject, after=None):
+            return Page(())
+
+        async def dimensions(self):
+            return VectorDimensions("notes", 384, 256)
+
+    sys.modules["doctor_app"].scope.subject_data.add(Provider())
+
+    assert run(["memory", "doctor", "--customer", "c-2", "--scope", "doctor_app:scope"]) == 1
+    printed = " ".join(capfd.readouterr().out.split())
+    assert "wrong_dimension vectors, notes: 384 of the embedder, 256 stored" in printed
 
 
 @pytest.mark.parametrize(

@@ -220,3 +220,15 @@ class TestHosted:
         assert erased.removed == 2
         assert erased.messages[0].startswith("1 of them had a date on which the service hides")
         assert service.rows == {}
+
+
+def test_what_embedder_and_collection_have_is_told(runner, memory):
+    """Where the two differ, no search finds anything."""
+    provider = MemorySubjectData(memory)
+    assert runner.run(provider.dimensions()) == ("facts", 16, 16)
+
+    memory.embedding_model.config.embedding_dims = 384
+    assert runner.run(provider.dimensions()) == ("facts", 384, 16)
+
+    memory.embedding_model.config.embedding_dims = None
+    assert runner.run(provider.dimensions()) is None

@@ -7,7 +7,7 @@ import pytest
 from mnemoscope.memory.api import Status
 from mnemoscope.telemetry.event.error_kinds import error_kind
 
-NO_ERROR = {Status.OK, Status.EMPTY, Status.CANCELLED}
+NO_ERROR = {Status.OK, Status.EMPTY, Status.PARTIAL, Status.CANCELLED}
 
 
 @pytest.mark.parametrize("status", Status)

@@ -14,7 +14,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from contextvars import copy_context
 from typing import Any, NamedTuple, TypeAlias
 
@@ -113,6 +113,26 @@ def customers_are_served_at_once(case: AdapterCase, runner: asyncio.Runner) -> I
             return
 
 
+def an_erasure_is_of_one_customer(case: AdapterCase, runner: asyncio.Runner) -> Iterator[str]:
+    """Nothing of theirs goes with somebody whose id looks like theirs."""
+    if case.customer is None:
+        return
+    with trial(case, runner, tenancy="enforce") as tried:
+        owned = _Owned(case, tried)
+        owned.fill()
+        provider = next(iter(tried.scope.subject_data.named().values()), None)
+        if provider is None or provider.unavailable is not None:
+            return
+        before = owned.held()
+        others = (owned.other, *_hostile(case.customer))
+        # A store may strip ids, as mem0 does: the two are one customer there.
+        for other in (each for each in others if each.strip() != case.customer):
+            with suppress(Exception):  # an id that the store cannot have is refused
+                tried.settled(provider.erase(DataSubject(customer=other)))
+        if owned.held() != before:
+            yield "an erasure of somebody else takes this customer's memories too"
+
+
 def tenants_are_kept_apart(case: AdapterCase, runner: asyncio.Runner) -> Iterator[str]:
     """A call that names another tenant than its context is refused; events have the context's."""
     if case.customer is None:
@@ -135,6 +155,7 @@ RULES: tuple[Callable[[AdapterCase, asyncio.Runner], Iterator[str]], ...] = (
     nothing_is_another_customers,
     no_id_is_another_customers,
     customers_are_served_at_once,
+    an_erasure_is_of_one_customer,
     tenants_are_kept_apart,
 )
 
@@ -185,7 +206,7 @@ class _Owned:
 
     def fill(self) -> None:
         """Write the customer's memories, in their context, unless they are there."""
-        if THEIRS in repr(self._held()):
+        if THEIRS in repr(self.held()):
             return
         for name, method in self.methods.items():
             if method.op_class in _WRITES and not method.unconfined:
@@ -209,7 +230,7 @@ class _Owned:
             looks_once: Look for changes after all calls, not after each: which it was is not told.
         """
         self.fill()
-        before = self._held()
+        before = self.held()
         # Reads first: a write of the attack's own would be found by them.
         for name, method in sorted(self.methods.items(), key=self._changes):
             if (arguments := build(self, name, _text_of(method))) is None:
@@ -219,10 +240,10 @@ class _Owned:
                 yield f"{name} hands out another customer's memories"
             elif name in blank and any(map(_differs, answers, blank[name])):
                 yield f"{name} answers otherwise where another customer has memories"
-            if not looks_once and self._held() != before:
+            if not looks_once and self.held() != before:
                 yield f"{name} changes another customer's memories"
                 return  # what is found out after this would be of other memories
-        if looks_once and self._held() != before:
+        if looks_once and self.held() != before:
             yield "a call changes another customer's memories"
 
     def asked(self, name: str, arguments: Arguments, *, is_nested: bool) -> list[Any]:
@@ -280,7 +301,7 @@ class _Owned:
         except Exception as exc:  # noqa: BLE001 - whatever it is, it is looked at
             return exc
 
-    def _held(self) -> list[list[str]]:
+    def held(self) -> list[list[str]]:
         """Return what is known of the customer, whatever is asked."""
         listed = [_words((each.id, each.content)) for each in records_of(self.tried, self.customer)]
         read = [

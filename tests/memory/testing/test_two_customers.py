@@ -158,12 +158,12 @@ class Patterns(Cards):
         return [each for each in found if re.fullmatch(owner or "", each["owner"] or "")]
 
 
-def a_case(name=None, make_client=Cards, calls=CALLS, **changed):
+def a_case(name=None, make_client=Cards, calls=CALLS, people=CardsOfPeople, **changed):
     """Return the case of the cards, with one row changed."""
     rows = METHODS if name is None else {**METHODS, name: replace(METHODS[name], **changed)}
 
     def bind(client, services, /):
-        return StoreBinding(methods=rows, subject_data=CardsOfPeople(client))
+        return StoreBinding(methods=rows, subject_data=people(client))
 
     return AdapterCase(
         adapter=StoreAdapter(store="cards", client_types=(Cards,), bind=bind),
@@ -218,6 +218,32 @@ def test_a_leak_is_named(leak):
         check_adapter(a_case(name, **changed))
 
     assert leak in str(raised.value)
+
+
+ERASES = {
+    "everybody": lambda asked, owner: True,
+    "who begins so": lambda asked, owner: owner.startswith(asked),
+    "in any case": lambda asked, owner: owner.casefold() == asked.casefold(),
+    "by SQL's pattern": lambda asked, owner: re.fullmatch(
+        re.escape(asked).replace("%", ".*").replace("_", "."), owner
+    ),
+}
+
+
+@pytest.mark.parametrize("whom", ERASES)
+def test_an_erasure_that_takes_another_customers_memories_is_named(whom):
+    """Whichever way the two ids are taken for one."""
+
+    class Careless(CardsOfPeople):
+        async def erase(self, person):
+            cards = self._client.cards
+            fits = [each for each in cards if ERASES[whom](person.customer, cards[each][0])]
+            for each in fits:
+                del cards[each]
+            return Erased(len(fits))
+
+    with pytest.raises(AssertionError, match="an erasure of somebody else takes this customer's"):
+        check_adapter(a_case(people=Careless))
 
 
 def test_an_id_that_a_store_takes_for_more_than_one_is_named():

@@ -228,6 +228,9 @@ sustained: $(STAMP)  ## Offer 20,000 calls a second for a minute, and account fo
 bench-journal: $(STAMP)  ## Measure how fast waiting writes are made again, and what they cost: ARGS="--writes N"
 	@$(PY) -m benchmarks.journal $(ARGS)
 
+keeping-kills: $(STAMP)  ## Kill sweepers of retention a hundred times, and look for damaged threads: ARGS="--threads N --kills N"
+	@$(PY) -W ignore -m tests.kit.keeping_kills $(ARGS)
+
 audit-kills: $(STAMP)  ## Kill four writers of the audit trail a hundred times on SQLite and PostgreSQL: ARGS="--rounds N"
 	@$(PY) -m tests.kit.audit_kills $(ARGS)
 

@@ -36,7 +36,7 @@ _WRITES = (
 )
 _TOUCHES = (
     "SELECT m.memory_ref, max(e.seq) FROM audit_memory m JOIN audit_event e ON e.seq = m.seq "
-    "WHERE m.memory_ref IN ({}) AND e.store = ? GROUP BY m.memory_ref"
+    "WHERE m.memory_ref IN ({}) AND e.store = ? AND e.op_class <> 'forget' GROUP BY m.memory_ref"
 )
 _NOTES = "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq"
 _MERGED = "SELECT merged_into FROM audit_subject WHERE subject_uid IN ({})"
@@ -67,7 +67,7 @@ class WriteHistory:
         return dict(found)
 
     def touched(self, store: str, ids: Sequence[str]) -> dict[str, int]:
-        """Return the number of the newest event of any kind about each record; as `writes`."""
+        """Return the number of the newest use of each record, a write or a read; as `writes`."""
         with self._log.begun() as snapshot:
             return {record: row[0] for record, row in _rows(snapshot, _TOUCHES, store, ids)}
 

@@ -16,7 +16,7 @@ class RetentionTrail(Protocol):
         ...
 
     def touched(self, store: str, ids: Sequence[str]) -> Mapping[str, int]:
-        """Return the number of the newest event about each record."""
+        """Return the number of the newest write or read of each record."""
         ...
 
     def stop(self, age_us: int) -> int:

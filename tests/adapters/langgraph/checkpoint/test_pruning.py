@@ -1,105 +1,26 @@
 """
 Pruning of threads: what is kept resumes as in an unpruned twin.
 
-Each thread is run twice, in a saver that is pruned and in one that is not, with states of the same
-ids; afterwards both are looked at and resumed.
+Each thread is run with the same inputs in a saver that is pruned and in one that is not; afterwards
+both are looked at and resumed.
 """
 
 from __future__ import annotations
 
-import operator
 import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from typing import Annotated, Any, TypedDict
 
 import pytest
-from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import END, START, StateGraph
-from langgraph.types import Command, Overwrite, interrupt
+from langgraph.types import Command
 
-from mnemoscope.memory import context
 from tests.kit.kept_world import KeptWorld, sqlite_at
+from tests.kit.mixed_threads import KINDS, config_of, graph_of, run_thread
 
 POLICY = 'purposes: {support: 30d, "*": 400d}\nclasses: {checkpoint: {"*": 5d}}\n'
-KINDS = ("plain", "delta", "snapshots", "resets", "subgraph", "stateful", "interrupts", "forks")
-
-
-def joined(state, writes):
-    """Return a list with what is written, as a reducer of a delta channel."""
-    return [*state, *(each for write in writes for each in write)]
-
-
-class Plain(TypedDict, total=False):
-    """A state without delta channels."""
-
-    said: Annotated[list[str], operator.add]
-    turn: int
-    asks: bool
-
-
-class Delta(TypedDict, total=False):
-    """One whose words are in the writes alone."""
-
-    said: Annotated[list[str], DeltaChannel(joined)]
-    turn: int
-    asks: bool
-
-
-class Snapshots(TypedDict, total=False):
-    """One whose words are in every third state."""
-
-    said: Annotated[list[str], DeltaChannel(joined, snapshot_frequency=3)]
-    turn: int
-    asks: bool
-
-
-def say(state):
-    """Say the next word."""
-    turn = state.get("turn", 0) + 1
-    return {"said": [f"word {turn}"], "turn": turn}
-
-
-def say_or_forget(state):
-    """Say the next word; every third time, forget the others."""
-    turn = state.get("turn", 0) + 1
-    words = [f"word {turn}"]
-    return {"said": Overwrite(words) if turn % 3 == 0 else words, "turn": turn}
-
-
-def ask(state):
-    """Ask, where it is told to."""
-    answer = [interrupt("what?")] if state.get("asks") else []
-    return {"said": answer, "asks": False}
-
-
-def graph_of(kind, saver):
-    """Return a graph of a kind, which says two words in a run."""
-    shape = {"delta": Delta, "snapshots": Snapshots, "resets": Delta}.get(kind, Plain)
-    builder: Any = StateGraph(shape)
-    builder.add_node("say", say_or_forget if kind == "resets" else say)
-    if kind in {"subgraph", "stateful"}:
-        inner: Any = StateGraph(Plain)
-        inner.add_node("again", say)
-        inner.add_edge(START, "again")
-        inner.add_edge("again", END)
-        builder.add_node("more", inner.compile(checkpointer=True if kind == "stateful" else None))
-    elif kind == "interrupts":
-        builder.add_node("more", ask)
-    else:
-        builder.add_node("more", say_or_forget if kind == "resets" else say)
-    builder.add_edge(START, "say")
-    builder.add_edge("say", "more")
-    builder.add_edge("more", END)
-    return builder.compile(checkpointer=saver)
-
-
-def config_of(thread, **of):
-    """Return the config of a thread."""
-    return {"configurable": {"thread_id": thread, **of}}
 
 
 class Threads:
@@ -111,24 +32,11 @@ class Threads:
         self.world = world
         self.kinds = {}
 
-    def run(self, thread, kind, *, runs=3, purpose="profile"):
+    def run(self, thread, kind, **of):
         """Run a thread some times, in both."""
         self.kinds[thread] = kind
-        for number in range(runs):
-            given = {"said": [f"run {number}"], "asks": kind == "interrupts" and number == runs - 1}
-            with context(purpose=purpose):
-                graph_of(kind, self.saver).invoke(given, config_of(thread))
-            graph_of(kind, self.twin).invoke(given, config_of(thread))
-        if kind == "forks":
-            self._fork(thread, purpose)
-
-    def _fork(self, thread, purpose):
         for saver in (self.saver, self.twin):
-            graph = graph_of("forks", saver)
-            history = list(graph.get_state_history(config_of(thread)))
-            base = next(each for each in history if each.metadata["step"] == 2)
-            with context(purpose=purpose):
-                graph.invoke(None, base.config)
+            run_thread(saver, thread, kind, **of)
 
     def states(self, thread, saver=None):
         """Return what a thread shows, newest first: words, and what comes next."""
@@ -277,7 +185,7 @@ def test_two_hundred_mixed_threads(tmp_path, monkeypatch, capsys):
     with savers("sqlite", tmp_path) as bare, closing(world.scope):
         threads = Threads(world, bare)
         for number in range(200):
-            threads.run(f"t-{number}", rng.choice(KINDS), runs=rng.randint(1, 3))
+            threads.run(f"t-{number}", rng.choice(KINDS), runs=1 + (number % 8 == 0))
         world.flush()
         for number in range(3):
             assert world.command("hold", "--thread", f"t-{number}") == 0

@@ -35,7 +35,7 @@ def words(text: str) -> int:
 @pytest.fixture
 def scope() -> Iterator[Mnemoscope]:
     """Return a scope whose events a test can see."""
-    with scope_for_tests() as (made, _sink):
+    with scope_for_tests(deadline_recall_s=0, deadline_remember_s=0) as (made, _sink):
         yield made
 
 

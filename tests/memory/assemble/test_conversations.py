@@ -27,6 +27,9 @@ def word_pieces(text: str) -> int:
     return len(PIECES.findall(text)) + text.count("\n")
 
 
+PATIENT = {"deadline_recall_s": 0, "deadline_remember_s": 0}
+"""However busy the machine is."""
+
 COUNTERS = (estimate_tokens, word_pieces)
 
 
@@ -43,6 +46,7 @@ def told(request) -> tuple[str, list[str]]:
     return request.param, turns_of(request.param)
 
 
+@pytest.mark.long
 def test_every_prompt_is_within_its_budget(told):
     """
     Eight blocks, a prompt a turn: none beyond 6,100, every canonical fact in, receipts add up.
@@ -52,7 +56,7 @@ def test_every_prompt_is_within_its_budget(told):
     name, turns = told
     firm: set[str] = set()
     sizes: list[int] = []
-    with scope_for_tests(deadline_recall_s=0) as (scope, _sink), context(customer="c-1"):
+    with scope_for_tests(**PATIENT) as (scope, _sink), context(customer="c-1"):
         store = scope.store(InMemoryStore(), customer_at=0)
         for number, turn in enumerate(turns, 1):
             if number % 3 == 0:

@@ -46,6 +46,10 @@ COMMANDS: Table = {
                 "Have a witness countersign the audit trail, and find out if it was put back.",
                 "audit.witness:witness",
             ),
+            "reconcile": Command(
+                "Find records in the stores that no event of the audit trail wrote.",
+                "audit.reconcile:reconcile",
+            ),
             "show": Command(
                 "Show the audit trail by customer, memory, run and time.", "audit.show:show"
             ),

@@ -15,15 +15,16 @@ def witness(
     url: Annotated[str, typer.Argument(metavar="URL", help="The witness's submission prefix.")],
     key: Annotated[str, typer.Option(metavar="KEY", help="The witness's verifier key.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write the cosigned checkpoint.")
+        Path | None, typer.Option(metavar="PATH", help="Where to write the cosigned checkpoint.")
     ] = None,
     audit_url: AuditUrl = None,
 ) -> None:
     """
-    Have a witness countersign the audit trail: it remembers how far the trail had come.
+    Have a witness countersign the audit trail, and find out if it was put back.
 
-    Exits with 0 if it has signed, 1 if it has seen a newer trail or another one, 3 if it cannot be
-    asked or does not know the trail, 4 for wrong usage.
+    The witness remembers how far the trail had come. Exits with 0 if it has signed, 1 if it has
+    seen a newer trail or another one, 3 if it cannot be asked or does not know the trail, 4 for
+    wrong usage.
     """
     from ....audit.database.errors import AuditError, TamperedError
     from ....audit.proof.note import parse_checkpoint

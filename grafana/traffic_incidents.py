@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import itertools
+import json
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
 from langgraph.store.memory import InMemoryStore
 
+from mnemoscope.demo.embedded_mem0 import embedded_memory
 from mnemoscope.demo.faults import FaultMode, StoreFault
 from mnemoscope.memory import (
     Approval,
@@ -84,6 +89,7 @@ class Incidents:
         self._archive = observe(store="archive", operation="search_memory", neutral=list)(_hang)
         self._note = observe(store="crm", operation="upsert_memory", neutral=dict)(self._fail)
         self._removal = observe(store="crm", operation="delete_memory")(self._fail)
+        self._lame = scope.mem0(lame_memory())
         self._late, self._bodies = contextvars.copy_context(), contextlib.ExitStack()
         self._late.run(self._begin_late)
         StoreFault("mem0", FaultMode.DOWN, delay_s=0).begin(stores.bare["mem0"])
@@ -106,6 +112,8 @@ class Incidents:
         if next(self._calls) % 25 in {2, 4, 6}:
             yield Thread(target=self._archive, daemon=True).start  # it hangs
             yield self._edit
+            yield self._echo
+            yield lambda: self._lame.add("a conversation", user_id="c-1")
 
     def _begin_late(self) -> None:
         self._bodies.enter_context(context(run="late"))
@@ -121,6 +129,12 @@ class Incidents:
             self._edited.put(("profiles", "c-1"), "account", {"text": "as it was written"})
             self._database.put(("profiles", "c-1"), "account", {"text": "as somebody likes it"})
             self._edited.get(("profiles", "c-1"), "account")
+
+    def _echo(self) -> None:
+        with context(tenant="demo", customer="c-1", run="echo"):
+            self._edited.put(("notes", "c-1"), "first", {"text": "would like a quiet room"})
+            self._edited.get(("notes", "c-1"), "first")
+            self._edited.put(("notes", "c-1"), "second", {"text": "would like a quiet room"})
 
     def _fail(self) -> dict[str, Any]:
         raise ConnectionRefusedError(111, "Connection refused")
@@ -145,6 +159,31 @@ class Incidents:
             if held.approval is not None and number % 2:
                 event = decision_event(held.approval, Choice.APPROVE, gate=GATE.name, passed=True)
                 self._scope.audit.append([event])
+
+
+def lame_memory() -> Any:
+    """Return a mem0 that finds two facts in everything, and whose embedder fails on the first."""
+    facts = [{"text": text, "event": "ADD"} for text in ("likes tea", "owns a bicycle")]
+    folder = TemporaryDirectory()
+    memory = embedded_memory(Path(folder.name))
+    weakref.finalize(memory, folder.cleanup)
+    embed = memory.embedding_model.embed
+
+    def embed_some(text: str, action: str | None = None) -> list[float]:
+        if text == facts[0]["text"]:
+            raise ConnectionError
+        return embed(text, action)
+
+    def embed_none(_texts: list[str], _action: str = "add") -> list[list[float]]:
+        raise ConnectionError
+
+    def answer(*_args: Any, **_kwargs: Any) -> str:
+        return json.dumps({"memory": facts})
+
+    memory.llm.generate_response = answer
+    memory.embedding_model.embed = embed_some
+    memory.embedding_model.embed_batch = embed_none
+    return memory
 
 
 def _hang() -> list[Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -33,6 +34,7 @@ THINNED: Final = 0.5
 """The number of a place of which some may be gone, or changed."""
 
 _NAME_BYTES: Final = 16
+_MOST_PLACES: Final = 8_192
 _NUMBER_BITS: Final = 52
 """As many as a double holds exactly, which is what the audit trail has a column for."""
 
@@ -68,6 +70,9 @@ class SealIndex:
         key: 32 bytes, the same in all processes that share a store.
         clock: Monotonic seconds.
         trail: Where seals of other processes are looked up. None: nowhere.
+
+    Attributes:
+        name: Returns the name of a place: 32 hex digits.
     """
 
     def __init__(
@@ -80,14 +85,14 @@ class SealIndex:
         self._entries: OrderedDict[str, list[PlaceWrite]] = OrderedDict()
         self._looked_up: dict[str, float] = {}
         self._lock = threading.Lock()
+        self.name = lru_cache(_MOST_PLACES)(self._name)
         reset_after_fork(self)
 
     def forked(self) -> None:
         """Begin anew in a forked process: whoever had the lock is not here."""
         self._lock = threading.Lock()
 
-    def name(self, place: Place) -> str:
-        """Return the name of *place*: 32 hex digits."""
+    def _name(self, place: Place) -> str:
         digest = self._names.copy()
         digest.update(canonical(place))
         return digest.hexdigest()

@@ -152,6 +152,7 @@ class Sweeper:
 
     Attributes:
         tell: Called with the name of each step as it begins.
+        settle: As given.
     """
 
     def __init__(
@@ -165,7 +166,7 @@ class Sweeper:
         waiting: Callable[[], Sequence[str]],
     ) -> None:
         self._policy, self._trail, self._holds = policy, trail, holds
-        self._stores, self._settle, self._waiting = stores, settle, waiting
+        self._stores, self.settle, self._waiting = stores, settle, waiting
         self.tell: Callable[[str], None] = lambda _step: None
 
     def plan(self, most: int = MOST) -> RetentionPlan:
@@ -197,7 +198,7 @@ class Sweeper:
             )
             sweep = _Sweep(self, runner, plan)
             sweep.remove()
-            remarks = [*plan.remarks, *self._settle(runner), *sweep.look()]
+            remarks = [*plan.remarks, *self.settle(runner), *sweep.look()]
             self.tell("looking for what is left")
             again = self._planned(runner, most)
             data = {
@@ -221,7 +222,7 @@ class Sweeper:
 
     def _check(self, runner: SubjectDataRunner) -> None:
         self.tell("settling what is under way")
-        if lines := (*self._settle(runner), *self._waiting()):
+        if lines := (*self.settle(runner), *self._waiting()):
             raise RetentionRefusedError(f"nothing may be judged yet: {lines[0]}")
         if not self._trail.is_sound():
             raise RetentionRefusedError(
@@ -363,6 +364,8 @@ class _Sweep:
         except Exception as exc:  # noqa: BLE001 - whatever a store raises: the next batch may go
             self.remarks.append(f"{swept.name}: deleting a batch raised {type(exc).__name__}")
         self._deleted[swept.name] += still
+        # Sealed before the next one goes: what is queued ends with a process that is killed.
+        self._sweeper.settle(self._runner)
 
     def look(self) -> list[str]:
         """Look for what was deleted, in stores, histories and files; return what is to be told."""

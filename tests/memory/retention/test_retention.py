@@ -213,6 +213,24 @@ def test_points_go_in_batches_and_by_their_collection(world, capsys):
     assert len(world.deletions()) == 3
 
 
+def test_a_batch_is_sealed_before_the_next_goes(world):
+    """A process that is killed takes the events in its queue along."""
+    client = guarded_points(world)
+    upsert(client, range(250), purpose="support")
+    world.live(31)
+    sweep, sealed = world.scope.retention().sweeper, []
+
+    def told(step):
+        if step.endswith("removed"):
+            rows = world.scope.audit.rows()
+            sealed.append(sum(each.purpose == "retention" for each in rows))
+
+    sweep.tell = told
+    sweep.run()
+
+    assert sealed == [0, 1, 2]
+
+
 @pytest.fixture
 def memory(world, tmp_path):
     """Return a mem0 that keeps what it is told, and the bare one."""

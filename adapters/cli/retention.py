@@ -120,7 +120,11 @@ def release(
     case: Case = None,
     json: Json = False,
 ) -> None:
-    """End a hold or pin by its number, or all of a case. Exits with 6 if there is none."""
+    """
+    End a hold or pin by its number, or all of a case.
+
+    Exits with 6 if there is none.
+    """
     if (number is None) == (case is None):
         raise CommandError("pass one of --hold and --case. Nothing was changed.", USAGE)
     with _opened(scope) as retention:

@@ -178,6 +178,7 @@ def test_a_thread_that_cannot_be_read_stays_and_the_others_go(threads, capsys, m
     assert [bool(threads.states(each)) for each in ("broken", "other")] == [True, False]
 
 
+@pytest.mark.long
 def test_two_hundred_mixed_threads(tmp_path, monkeypatch, capsys):
     """None is damaged, by two sweepers at once; the file is smaller; what is held is untouched."""
     world = KeptWorld(tmp_path, monkeypatch, POLICY)

@@ -167,7 +167,7 @@ def lame_memory() -> Any:
     folder = TemporaryDirectory()
     memory = embedded_memory(Path(folder.name))
     weakref.finalize(memory, folder.cleanup)
-    embed = memory.embedding_model.embed
+    embed: Callable[[str, str | None], list[float]] = memory.embedding_model.embed
 
     def embed_some(text: str, action: str | None = None) -> list[float]:
         if text == facts[0]["text"]:

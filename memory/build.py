@@ -373,6 +373,11 @@ def _budgets_feature(budgets: Budgets | None) -> Feature:
 def _retention_feature(settings: Settings) -> Feature:
     if settings.retention is None:
         return not_configured("retention", "MNEMOSCOPE_RETENTION is not set: no record goes by age")
+    if not settings.retention.is_file():
+        raise ConfigurationError(
+            "MNEMOSCOPE_RETENTION: there is no such file: expected a YAML file of periods by "
+            "purpose, as in docs/retention.md"
+        )
     from .retention.feature import retention_feature  # noqa: PLC0415 - only where it is wanted
 
     return retention_feature(

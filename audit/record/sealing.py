@@ -82,7 +82,7 @@ def draft(event: Event) -> UnplacedEvent:
         run=event.run,
         place=f"{event.store}\n{event.collection or ''}",
         memories=memories,
-        labels=_labels(event),
+        labels=_labels(event) if event.parts else (),
         usage=event.usage if event.parts else None,
     )
 
@@ -125,7 +125,7 @@ def detail_text(event: Event, memories: tuple[tuple[str, float | None], ...]) ->
     """Return what of *event* may be erased, as JSON with its keys in order."""
     content = event.content
     whose = event.run or event.collection or event.tenant
-    labels, parts = _labels(event), _said(event)
+    labels, parts = (_labels(event), _said(event)) if event.parts else ((), {})
     nothing = not (memories or content or whose or labels or parts)
     if nothing and event.subject is None:
         return None

@@ -135,7 +135,7 @@ class _Batch:
     flying: list[int] = field(default_factory=list[int])
     told: list[Call] = field(default_factory=list[Call])
     passed: list[_Passed] = field(default_factory=list[_Passed])
-    cause: BaseException | None = None
+    cause: BaseException | None = field(default=None, repr=False)  # a store's may quote content
     answered: bool = False
     stopped: bool = False
     is_down: bool = False

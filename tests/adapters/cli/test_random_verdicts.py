@@ -12,10 +12,11 @@ import pytest
 from mnemoscope.adapters.cli.audit.verdicts import kinds_of
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory.rules.recheck import Answer, recheck
-from tests.kit.lengths import examples
 from tests.kit.rule_runs import KINDS, change_one, live
 
-LEAST = examples(900)
+pytestmark = pytest.mark.long
+
+LEAST = 900
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,6 @@ def printed(trail, monkeypatch, capfd):
     return code, json.loads(capfd.readouterr().out)
 
 
-@pytest.mark.sampled
 def test_all_verdicts_of_all_rules_are_made_again(printed):
     """At memory operations, models, nodes and tools, by every kind of rule, without a scope."""
     code, verdicts = printed

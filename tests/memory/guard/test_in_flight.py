@@ -47,6 +47,7 @@ async def test_a_call_in_flight_holds_few_objects():
 
     memory.search = search
     with scope_for_tests(deadline_recall_s=0) as (scope, _sink):
+        scope.prepare()  # what a thread loads meanwhile is counted as well
         guarded = scope.mem0(memory)
 
         def calling(client: Any) -> Callable[[int], Awaitable[Any]]:

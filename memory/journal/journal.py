@@ -13,6 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -241,9 +242,24 @@ class Queue:
         """
         if not self._database.lasting:
             this_process.claim(self._journal)
-        # The lease's file is made now: later the disk may have no room for another file.
-        if (lease := self.lease()) is not None:
+        self.make_lease()
+
+    def make_lease(self) -> None:
+        """
+        Make the lease's file, if there is none: later the disk may have no room for another file.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        path = self._lease_path
+        if not path.with_name(f"{path.name}.lock").exists() and (lease := self.lease()) is not None:
             lease.release()
+
+    @property
+    def _lease_path(self) -> Path:
+        # An address may be longer than a file's name, and has characters that none may have.
+        name = blake2b(self.address.encode(), digest_size=_LEASE_BYTES).hexdigest()
+        return self._journal.with_name(f"{self._journal.name}.queue-{name}")
 
     def lease(self) -> FileLock | None:
         """
@@ -252,9 +268,7 @@ class Queue:
         Raises:
             OSError: No lock file can be made.
         """
-        # An address may be longer than a file's name, and has characters that none may have.
-        name = blake2b(self.address.encode(), digest_size=_LEASE_BYTES).hexdigest()
-        return try_lock(self._journal.with_name(f"{self._journal.name}.queue-{name}"))
+        return try_lock(self._lease_path)
 
     def forked(self) -> None:
         """Begin anew: a lease is the parent's."""
@@ -371,7 +385,12 @@ class Journal:
     def queue(self, database: Database, store: str) -> Queue:
         """Return the queue of *database*, a store of the name *store*."""
         with self._lock:
-            return self._queues.setdefault(database, Queue(database, store, self.path))
+            if (queue := self._queues.get(database)) is None:
+                queue = self._queues[database] = Queue(database, store, self.path)
+                if database.lasting:  # an object's own would be left behind by each process
+                    with suppress(OSError):  # told when a write is to wait
+                        queue.make_lease()
+            return queue
 
     def waits(self, queue: Queue) -> bool:
         """

@@ -271,7 +271,7 @@ class Threads(RuleBasedStateMachine):
         else:  # what waits was made on nothing: nobody here can know that it was there meanwhile
             self._deleted(name, there - self.waiting[name])
             self.others[name] -= self.waiting[name]
-            self.others[name, "changed"] = set()
+        self.others[name, "changed"] = set()  # what they changed before cannot be seen any more
 
     def _deleted(self, name, items):
         self.forbidden |= items
@@ -387,4 +387,17 @@ def test_a_second_conflict_forgets_nothing_of_the_first():
     state.put("first", "t-1")
 
     assert ("first", "t-1") not in state.runs
+    state.teardown()
+
+
+def test_a_thread_that_was_changed_and_deleted_begins_anew():
+    """Nobody can see that it was changed; what waited is lost, as of any thread that is gone."""
+    state = Threads()
+    state.wrap()
+    state.they_put(name="t-1")
+    state.outage(name="t-1", what="put", who="first")
+    state.comes_back()
+    state.they_delete(name="t-1")
+    state.replay(who="first")
+    state.put(name="t-1", who="first")
     state.teardown()

@@ -863,6 +863,12 @@ NEAR = [
         "thirteen days are left for two hours",
         one("mnemoscope_store_days_to_full", gauge((HOUR, 40), (2 * HOUR, 13)), store="qdrant"),
     ),
+    fires(
+        "StoreFullSoon",
+        "one of two machines sees that it will be full",
+        one("mnemoscope_store_days_to_full", gauge((3 * HOUR, 13)), store="qdrant")
+        | one("mnemoscope_store_days_to_full", gauge((3 * HOUR, 90)), store="qdrant", instance="b"),
+    ),
     quiet(
         "StoreFullSoon",
         "fifteen days are left",
@@ -875,10 +881,10 @@ NEAR = [
     ),
     quiet(
         "StoreFullSoon",
-        "a load of half an hour, and room was made",
+        "a load of three quarters of an hour, and room was made",
         one(
             "mnemoscope_store_days_to_full",
-            gauge((HOUR, 40), (30, 5), (HOUR, 40)),
+            gauge((HOUR, 40), (45, 5), (HOUR, 40)),
             store="qdrant",
         ),
     ),

@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 from ...telemetry.files.permissions import create_private
 from ...telemetry.network.probe import try_writing
-from ...telemetry.process.fork_lock import SQLITE_PATIENCE_S, ForkLock
+from ...telemetry.process.fork_lock import SqliteLock
 from . import sqlite_catalogue
 from .database import Rows, Value, insert_statement
 from .errors import AuditError, DatabaseMissingError, TamperedError, reason_of
@@ -87,7 +87,7 @@ class SqliteDatabase:
         self._inode: tuple[int, int] | None = None
         self._turn_fd: int | None = None
         self._connection: sqlite3.Connection | None = None
-        self._inside = ForkLock(SQLITE_PATIENCE_S)
+        self._inside = SqliteLock()
 
     @contextmanager
     def writing(self) -> Generator[_WriteConnection]:
@@ -101,9 +101,6 @@ class SqliteDatabase:
                 yield from self._transaction()
 
     def _refuse_if_torn(self) -> None:
-        # SQLite keeps the locks on a file once for the process, whatever connection has them. The
-        # transaction of a thread that is not here holds them for ever: each try would wait for it,
-        # and have others wait for its turn.
         if self._inside.is_torn:
             raise AuditError(
                 f"{self.label} was being written when this process was forked: it cannot write "

@@ -27,7 +27,7 @@ from urllib.parse import quote
 from ...telemetry.files.mapped_file import allocate
 from ...telemetry.files.permissions import create_private, permission_problem
 from ...telemetry.process.fork import reset_after_fork
-from ...telemetry.process.fork_lock import SQLITE_PATIENCE_S, ForkLock
+from ...telemetry.process.fork_lock import SqliteLock
 from ..errors import ConfigurationError
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ class JournalFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._reserve = path.with_name(f"{path.name}.reserve")
-        self._writing, self._reading = ForkLock(SQLITE_PATIENCE_S), ForkLock(SQLITE_PATIENCE_S)
+        self._writing, self._reading = SqliteLock(), SqliteLock()
         self._connections: list[sqlite3.Connection] = []  # the writer, the reader
         self._inode: tuple[int, int] | None = None
         self._turns = -1

@@ -67,8 +67,43 @@ class ForkLock:
     def forked(self) -> None:
         """Begin anew in a child: whoever held the lock does not exist there."""
         self._lock = threading.RLock()
-        self.is_torn = self.is_torn or self._held_for_fork is False
+        self.is_torn = self.is_torn or (self._held_for_fork is False and self._is_inside())
         self._held_for_fork = None
+
+    def _is_inside(self) -> bool:
+        """Return whether whoever held the lock had begun with what it protects."""
+        return True
+
+
+class SqliteLock(ForkLock):
+    """
+    A `ForkLock` around the use of one file by SQLite, which cannot be begun anew in a child.
+
+    SQLite keeps the locks on a file once for the process, whatever connection has them. Those of a
+    thread that is not in the child are never given back there: each write would wait for them, and
+    have all other processes wait for its turn. So a fork waits longer, and a child that is torn all
+    the same writes nothing.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(SQLITE_PATIENCE_S)
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._depth += 1
+
+    def __exit__(self, *exc: object) -> None:
+        self._depth -= 1
+        super().__exit__(*exc)
+
+    def forked(self) -> None:
+        """Begin anew in a child."""
+        super().forked()
+        self._depth = 0
+
+    def _is_inside(self) -> bool:
+        return self._depth > 0
 
 
 _guards: weakref.WeakSet[ForkLock] = weakref.WeakSet()

@@ -26,7 +26,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from ....telemetry.files.permissions import create_private, permission_problem
-from ....telemetry.process.fork_lock import SQLITE_PATIENCE_S, ForkLock
+from ....telemetry.process.fork_lock import SqliteLock
 from ...errors import ConfigurationError, MnemoscopeError, UncertainErasureError, VaultError
 from .vault_keys import VaultCustomer, VaultSecrets
 from .vault_schema import is_current, prepare
@@ -106,7 +106,7 @@ class VaultFile:
     def __init__(self, path: Path, configured: VaultSecrets) -> None:
         self.path = path
         self._secrets = configured
-        self._guard = ForkLock(SQLITE_PATIENCE_S)
+        self._guard = SqliteLock()
 
     def __repr__(self) -> str:
         """Hide the secrets."""

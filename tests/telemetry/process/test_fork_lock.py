@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from mnemoscope.telemetry.process.fork_lock import ForkLock
+from mnemoscope.telemetry.process.fork_lock import ForkLock, SqliteLock
 from tests.kit.children import exit_code_of_child
 from tests.kit.patience import GIVE_UP_S
 
@@ -71,6 +71,17 @@ def test_a_fork_waits_for_a_moment_only():
 
     assert code == 0
     assert not guard.is_torn
+
+
+def test_sqlite_is_torn_by_whoever_uses_it():
+    """A lock that is held by a thread that has begun nothing leaves nothing behind."""
+    used, held = SqliteLock(), SqliteLock()
+    used.patience_s = held.patience_s = 0.01
+
+    with somebody_inside(used, held._lock):
+        code = exit_code_of_child(lambda: used.is_torn and not held.is_torn)
+
+    assert code == 0
 
 
 def test_locks_are_waited_for_together():

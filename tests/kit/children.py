@@ -1,11 +1,14 @@
-"""Forked children of a test process, which never go on as test processes themselves."""
+"""Forked children of a test process, and threads that are inside something meanwhile."""
 
 from __future__ import annotations
 
 import os
 import signal
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
 
 from tests.kit.patience import GIVE_UP_S
 
@@ -29,3 +32,25 @@ def exit_code_of_child(work: Callable[[], object]) -> int:
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@contextmanager
+def somebody_inside(*bodies: AbstractContextManager[Any]) -> Generator[None]:
+    """Have a thread inside of all *bodies*, locks or writes, during this one."""
+    entered, end = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        with ExitStack() as stack:
+            for each in bodies:
+                stack.enter_context(each)
+            entered.set()
+            end.wait()
+
+    thread = threading.Thread(target=stay)
+    thread.start()
+    entered.wait()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()

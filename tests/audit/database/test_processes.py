@@ -13,7 +13,7 @@ from contextlib import closing
 import pytest
 
 from mnemoscope.audit import AuditError
-from tests.kit.children import exit_code_of_child
+from tests.kit.children import exit_code_of_child, somebody_inside
 from tests.kit.patience import GIVE_UP_S
 
 
@@ -150,12 +150,6 @@ class TestFork:
         """The child is refused at once and says why; it takes no turn, so others write on."""
         monkeypatch.setattr(log.tables._database._inside, "patience_s", 0.01)
         log.append([event_factory()])
-        begun, end = threading.Event(), threading.Event()
-
-        def commit_slowly():
-            with log.tables.writing():
-                begun.set()
-                end.wait()
 
         def is_refused():
             try:
@@ -164,14 +158,8 @@ class TestFork:
                 return "was being written when this process was forked" in str(exc)
             return False
 
-        thread = threading.Thread(target=commit_slowly)
-        thread.start()
-        begun.wait()
-        try:
+        with somebody_inside(log.tables.writing()):
             status = exit_code_of_child(is_refused)
-        finally:
-            end.set()
-            thread.join()
         log.append([event_factory()])
 
         assert status == 0

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from mnemoscope.memory.guard.touches import UNTOLD
 from mnemoscope.memory.journal.journal import Journal, JournalWrite, Parked
 from mnemoscope.memory.journal.processes import ENDED, this_process
 from mnemoscope.memory.journal.records import Write
-from tests.kit.children import exit_code_of_child
+from tests.kit.children import exit_code_of_child, somebody_inside
 
 KEEPER = """
 import sys
@@ -192,12 +191,6 @@ def test_a_fork_in_the_middle_of_a_stuck_write(open_journal, monkeypatch):
     """The child is refused at once and says why; it takes no turn, so its parent writes on."""
     file = open_journal()._file
     monkeypatch.setattr(file._writing, "patience_s", 0.01)
-    begun, end = threading.Event(), threading.Event()
-
-    def write_slowly():
-        with file.writing():
-            begun.set()
-            end.wait()
 
     def is_refused():
         try:
@@ -206,14 +199,8 @@ def test_a_fork_in_the_middle_of_a_stuck_write(open_journal, monkeypatch):
         except OSError as exc:
             return "(torn)" in str(exc)
 
-    thread = threading.Thread(target=write_slowly)
-    thread.start()
-    begun.wait()
-    try:
+    with somebody_inside(file.writing()):
         status = exit_code_of_child(is_refused)
-    finally:
-        end.set()
-        thread.join()
     with file.writing() as connection:
         waiting = connection.execute("SELECT count(*) FROM waiting").fetchone()
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from mnemoscope.telemetry.process.fork_lock import ForkLock, SqliteLock
-from tests.kit.children import exit_code_of_child
+from tests.kit.children import exit_code_of_child, somebody_inside
 from tests.kit.patience import GIVE_UP_S
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
@@ -34,28 +33,6 @@ def test_a_fork_waits_for_whoever_is_inside():
     thread.join()
 
     assert code == 0
-
-
-@contextmanager
-def somebody_inside(*guards):
-    """Have a thread inside of all *guards* during the body."""
-    entered, end = threading.Event(), threading.Event()
-
-    def stay():
-        with ExitStack() as stack:
-            for each in guards:
-                stack.enter_context(each)
-            entered.set()
-            end.wait()
-
-    thread = threading.Thread(target=stay)
-    thread.start()
-    entered.wait()
-    try:
-        yield
-    finally:
-        end.set()
-        thread.join()
 
 
 def test_a_fork_waits_for_a_moment_only():

@@ -26,7 +26,7 @@ from mnemoscope.memory.privacy.vault.vault import MAX_ORIGINAL_CHARS, MAX_QUEUED
 from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
 from mnemoscope.memory.privacy.vault.vault_tables import VaultEntry
 from mnemoscope.telemetry.event.subject import SubjectKeys
-from tests.kit.children import exit_code_of_child
+from tests.kit.children import exit_code_of_child, somebody_inside
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.vault_host import KEY, MAIL, NAME, SECRET, Host
 
@@ -365,12 +365,6 @@ def test_a_fork_in_the_middle_of_a_stuck_write(host, monkeypatch):
     stored = host.write()
     file = host.parts.vault.file
     monkeypatch.setattr(file._guard, "patience_s", 0.01)
-    begun, end = threading.Event(), threading.Event()
-
-    def write_slowly():
-        with file._writing():
-            begun.set()
-            end.wait()
 
     def is_refused():
         try:
@@ -379,14 +373,8 @@ def test_a_fork_in_the_middle_of_a_stuck_write(host, monkeypatch):
             return "was being written when this process was forked" in str(exc)
         return False
 
-    thread = threading.Thread(target=write_slowly)
-    thread.start()
-    begun.wait()
-    try:
+    with somebody_inside(file._writing()):
         status = exit_code_of_child(is_refused)
-    finally:
-        end.set()
-        thread.join()
 
     assert status == 0
     assert NAME in host.reveal(stored)

@@ -45,24 +45,8 @@ def _records(pace: RuleSpeed) -> tuple[RecordingRule, ...]:
     raised = f'{_COUNT}{{{_MEMORY},status="error"}}[{pace("10m")}]'
     half_hour = pace("30m")
     return (
-        RecordingRule(
-            name="store:mnemoscope_unanswered:ratio10m",
-            expr=f"sum by ({ORIGIN}, store) (rate({unanswered}))\n"
-            f"/ (sum by ({ORIGIN}, store) (rate({every})) > 0)\n",
-        ),
-        RecordingRule(
-            name="store:mnemoscope_unanswered:increase10m",
-            expr=f"sum by ({ORIGIN}, store) (increase({unanswered}))\n",
-        ),
-        RecordingRule(
-            name="store:mnemoscope_errors:ratio10m",
-            expr=f"sum by ({ORIGIN}, store) (rate({raised}))\n"
-            f"/ (sum by ({ORIGIN}, store) (rate({called})) > 0)\n",
-        ),
-        RecordingRule(
-            name="store:mnemoscope_errors:increase10m",
-            expr=f"sum by ({ORIGIN}, store) (increase({raised}))\n",
-        ),
+        *_share_records("store:mnemoscope_unanswered", unanswered, every, by=f"{ORIGIN}, store"),
+        *_share_records("store:mnemoscope_errors", raised, called, by=f"{ORIGIN}, store"),
         RecordingRule(
             name="store:mnemoscope_empty_recalls:ratio30m",
             expr=f'sum by ({ORIGIN}, store) (rate({_RESULTS}_bucket{{le="0.0"}}[{half_hour}]))\n'
@@ -71,6 +55,20 @@ def _records(pace: RuleSpeed) -> tuple[RecordingRule, ...]:
         RecordingRule(
             name="store:mnemoscope_recalls:increase30m",
             expr=f"sum by ({ORIGIN}, store) (increase({_RESULTS}_count[{half_hour}]))\n",
+        ),
+    )
+
+
+def _share_records(name: str, some: str, every: str, *, by: str) -> tuple[RecordingRule, ...]:
+    """Return the two rules that `_share_of_operations` asks for, of the last ten minutes."""
+    return (
+        RecordingRule(
+            name=f"{name}:ratio10m",
+            expr=f"sum by ({by}) (rate({some}))\n/ (sum by ({by}) (rate({every})) > 0)\n",
+        ),
+        RecordingRule(
+            name=f"{name}:increase10m",
+            expr=f"sum by ({by}) (increase({some}))\n",
         ),
     )
 
@@ -204,17 +202,7 @@ def _repeating_records(pace: RuleSpeed, measurement: str) -> tuple[RecordingRule
     window = pace("10m")
     found = f'{_PARTS}{{part="hygiene",measurement="{measurement}"}}[{window}]'
     written = f'{_PARTS}{{part="hygiene",measurement="written"}}[{window}]'
-    return (
-        RecordingRule(
-            name=f"job:mnemoscope_memory_{measurement}:ratio10m",
-            expr=f"sum by ({ORIGIN}) (rate({found}))\n"
-            f"/ (sum by ({ORIGIN}) (rate({written})) > 0)\n",
-        ),
-        RecordingRule(
-            name=f"job:mnemoscope_memory_{measurement}:increase10m",
-            expr=f"sum by ({ORIGIN}) (increase({found}))\n",
-        ),
-    )
+    return _share_records(f"job:mnemoscope_memory_{measurement}", found, written, by=ORIGIN)
 
 
 def _echoes(pace: RuleSpeed) -> Alert:

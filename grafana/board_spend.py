@@ -19,6 +19,7 @@ def spend() -> Board:
         since="now-24h",
         rows=(
             Row(title="Which feature caused it?", panels=_features()),
+            Row(title="Which agent caused it?", panels=_agents()),
             Row(title="Against its own past", panels=_past()),
             Row(title="Budgets", panels=_budgets()),
             Row(title="What do rules decide?", panels=_rules()),
@@ -67,6 +68,61 @@ def _features() -> tuple[AnyPanel, ...]:
             ),
             Query(expr=_cost_of("model"), legend="{{model}}"),
             stacked=True,
+        ),
+    )
+
+
+def _agents() -> tuple[AnyPanel, ...]:
+    return (
+        lines(
+            About(
+                title="Cost by agent",
+                shows="US dollars per hour of each agent, as `context(agent=...)` names it.",
+                act="the agent that grew is the one to look at: its tokens and its p95 are beside.",
+                unit="currencyUSD",
+                span=8,
+            ),
+            Query(
+                expr="sum by (agent) "
+                f"(rate(mnemoscope_agent_cost_usd_total{{{JOB}}}[$__rate_interval])) * {_HOUR}",
+                legend="{{agent}}",
+            ),
+            stacked=True,
+        ),
+        lines(
+            About(
+                title="Tokens by agent",
+                shows="Input and output tokens per second of each agent.",
+                act="a jump is a loop or a prompt that grew: `mnemoscope audit deviations` names "
+                "the runs.",
+                unit="short",
+                span=8,
+            ),
+            Query(
+                expr="sum by (agent) "
+                f"(rate(mnemoscope_agent_tokens_total{{{JOB}}}[$__rate_interval]))",
+                legend="{{agent}}",
+            ),
+            stacked=True,
+        ),
+        lines(
+            About(
+                title="Operations of agents, p95",
+                shows="Seconds that an operation of each agent takes, by its class.",
+                act="one agent alone: its queries changed. All of them: a store or model is slow, "
+                "see Memory overview.",
+                unit="s",
+                span=8,
+            ),
+            *(
+                Query(
+                    expr="histogram_quantile(0.95, sum by (agent, class, le) (rate("
+                    f"mnemoscope_agent_duration_seconds_bucket{{{JOB},class{which}}}"
+                    "[$__rate_interval])))",
+                    legend="{{agent}} {{class}}",
+                )
+                for which in ('="model"', '!="model"')
+            ),
         ),
     )
 

@@ -109,7 +109,7 @@ class Event(msgspec.Struct, frozen=True):
         redactions: Entities redacted before the store, by type.
         subject: The customer, opaque: ask it for a keyed hash.
         tenant: The organisation the call was made for. Never a label.
-        agent: The agent's name. Never a label.
+        agent: The agent's name. A capped label.
         feature: What the call is attributed to, ``outer/inner`` when nested. A capped label.
         run: Thread, session or run. Never a label.
         purpose: Why, in the user's words.

@@ -3,7 +3,7 @@ The metric objects of a registry, with every label set bounded.
 
 Statuses and token types are closed. The first so many values of any other label get series of their
 own and the rest share ``other``; so does every combination beyond a metric's own limit, since five
-bounded labels still multiply. No label holds a tenant, customer, agent, run or id.
+bounded labels still multiply. No label holds a tenant, customer, run or id.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ OTHER = "other"
 NONE = "none"
 _LABEL_LENGTH = 80
 _LABEL_VALUES = {
+    "agent": 100,
     "store": 50,
     "operation": 100,
     "entity": 100,
@@ -117,10 +118,15 @@ class Metrics:
         self._register_operations()
         self._register_losses()
         self._register_spend()
+        self._register_agents()
         del self._registry  # the map below must not keep its own keys alive
 
     def _register_operations(self) -> None:
-        self.duration = self._durations(("store", "class", "operation", "status"))
+        self.duration = self._durations(
+            "operation_duration_seconds",
+            "Seconds the caller waited for a memory store or model",
+            ("store", "class", "operation", "status"),
+        )
         self.errors = self._counter(
             "errors_total",
             "Operations that were not answered, by why: a closed set",
@@ -222,17 +228,26 @@ class Metrics:
             RUN_BUCKETS_S,
         )
 
-    def _durations(self, labels: tuple[str, ...]) -> dict[OperationClass, Family[Histogram]]:
+    def _register_agents(self) -> None:
+        self.agent_duration = self._durations(
+            "agent_duration_seconds",
+            "Seconds of the operations and model calls of each agent, without graphs and nodes",
+            ("agent", "class"),
+        )
+        self.agent_tokens = self._counter(
+            "agent_tokens_total", "Input and output tokens of each agent", ("agent",)
+        )
+        self.agent_cost = self._counter(
+            "agent_cost_usd_total", "Cost of each agent by the price table, US dollars", ("agent",)
+        )
+
+    def _durations(
+        self, name: str, text: str, labels: tuple[str, ...]
+    ) -> dict[OperationClass, Family[Histogram]]:
         from prometheus_client import Histogram  # noqa: PLC0415 - a disabled library imports nothing
 
         def histogram(buckets: Sequence[float]) -> Histogram:
-            return Histogram(
-                "mnemoscope_operation_duration_seconds",
-                "Seconds the caller waited for a memory store or model",
-                labels,
-                registry=None,
-                buckets=buckets,
-            )
+            return Histogram(f"mnemoscope_{name}", text, labels, registry=None, buckets=buckets)
 
         of = {buckets: histogram(buckets) for buckets in (STORE_BUCKETS_S, RUN_BUCKETS_S)}
         histograms = {each: of[buckets_s(each)] for each in OperationClass}

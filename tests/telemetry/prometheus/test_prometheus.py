@@ -406,12 +406,46 @@ def test_combinations_of_bounded_labels_are_bounded_too(registry, event_factory)
     assert sum(tokens.values()) == 6_000
 
 
-def test_no_label_holds_a_person_tenant_agent_or_run(registry, sink, event_factory):
+def test_an_agent_has_series_of_its_own(registry, sink, event_factory):
+    """Its calls by class, its tokens and its cost; what names no agent is one of them, too."""
+    usage = Usage(model="m", input_tokens=70, output_tokens=30, cost_usd=0.5)
+    sink.write(
+        [
+            event_factory(agent="sales", duration_s=0.25),
+            event_factory(agent="sales", op_class=OperationClass.MODEL, parts=(usage,)),
+            event_factory(duration_s=0.5),
+        ]
+    )
+
+    name = "agent_duration_seconds_sum"
+    assert value(registry, name, agent="sales", **{"class": "recall"}) == 0.25
+    assert value(registry, name, agent="none", **{"class": "recall"}) == 0.5
+    assert value(registry, "agent_tokens_total", agent="sales") == 100
+    assert value(registry, "agent_cost_usd_total", agent="sales") == 0.5
+
+
+def test_a_graph_is_no_time_of_an_agents_own(registry, sink, event_factory):
+    """A graph, node or tool waits for operations that are counted by themselves."""
+    frame = {"operation": NODE_OPERATION, "op_class": OperationClass.MODEL, "method": "write"}
+    sink.write([event_factory(agent="sales", **frame)])
+
+    assert series(registry, "agent_duration_seconds_count") == []
+
+
+def test_agents_beyond_the_cap_share_one_series(registry, sink, event_factory):
+    """A name made up for each run costs no more series than a hundred."""
+    sink.write([event_factory(agent=f"agent-{number}") for number in range(150)])
+
+    found = series(registry, "agent_duration_seconds_count")
+    assert len(found) == 101
+    assert value(registry, "agent_duration_seconds_count", agent="other", **{"class": "recall"})
+
+
+def test_no_label_holds_a_person_tenant_or_run(registry, sink, event_factory):
     """What identifies somebody is in no sample and no exemplar."""
     event = event_factory(
         customer="ada@example.com",
         tenant="acme",
-        agent="sales-agent",
         run="thread-7",
         purpose="reply-to-ada",
         memory_ids=("memory-1",),
@@ -420,7 +454,7 @@ def test_no_label_holds_a_person_tenant_agent_or_run(registry, sink, event_facto
     sink.write([event])
 
     text = openmetrics.generate_latest(registry).decode()
-    planted = ("ada", "acme", "sales-agent", "thread-7", "memory-1", "people")
+    planted = ("ada", "acme", "thread-7", "memory-1", "people")
     assert [word for word in planted if word in text] == []
 
 

@@ -379,7 +379,11 @@ def _take_turn(fd: int, label: str) -> None:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
-                raise AuditError(f"{label} was locked by another process for too long") from None
+                # Not SQLite's own words: which of the two locks it was is to be seen in a log.
+                raise AuditError(
+                    f"{label} was locked by another process, which has the turn to write, for "
+                    f"more than {BUSY_S:g} s"
+                ) from None
             time.sleep(0.001)
         else:
             return

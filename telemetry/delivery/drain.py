@@ -49,6 +49,9 @@ _ID_BYTES = 128
 
 _LOOK_S = 0.002
 
+_AGAIN_S = 0.25
+"""Pause before a sink that could not flush is tried again, in seconds."""
+
 _UNACKNOWLEDGED = (
     "closing: sink %s did not acknowledge %s in time, which may be missing there: "
     "`mnemoscope doctor` tells whether it answers"
@@ -159,15 +162,25 @@ class Drain:
         Wait until every sink has everything so far.
 
         False after *timeout_s*, after a loss since the last flush, and from inside a sink, which
-        would wait for itself.
+        would wait for itself. A sink that cannot flush is tried again until then: a database that
+        was locked for a moment has nothing a moment later, and everything soon after.
         """
         if inside_sink():
             return False
         deadline = self._clock() + timeout_s
-        # All are asked before one is waited for, so that sinks deliver side by side.
-        requests = [lane.flush(deadline) for lane in self._lanes]
-        done = [each.done.wait(max(0.0, deadline - self._clock())) for each in requests]
-        return all(done) and all(each.complete for each in requests)
+        lanes: Sequence[Lane | InlineLane] = self._lanes
+        while True:
+            # All are asked before one is waited for, so that sinks deliver side by side.
+            requests = [(lane, lane.flush(deadline)) for lane in lanes]
+            done = [each.done.wait(max(0.0, deadline - self._clock())) for _, each in requests]
+            lanes = [lane for lane, each in requests if not each.complete]
+            if not lanes:
+                return True
+            left_s = deadline - self._clock()
+            may_come = all(each.complete or each.is_refused for _, each in requests)
+            if left_s <= 0 or not all(done) or not may_come:
+                return False
+            time.sleep(min(left_s, _AGAIN_S))
 
     def rest(self, timeout_s: float) -> bool:
         """

@@ -539,12 +539,13 @@ class Lane:
             complete = not request.flushes or self._succeeds(flush)
             if request.rests and isinstance(self._sink, RestingSink):
                 self._attempt(self._sink.rest)
-            self._answer(request, complete=complete)
+            self._answer(request, complete=complete, is_refused=not complete)
 
-    def _answer(self, request: FlushRequest, *, complete: bool) -> None:
+    def _answer(self, request: FlushRequest, *, complete: bool, is_refused: bool = False) -> None:
         with self._lock:
             lost = sum(self._dropped.values())
             request.complete = complete and lost == self._lost_before_flush
+            request.is_refused = is_refused and lost == self._lost_before_flush
             self._lost_before_flush = lost
         request.done.set()
 

@@ -89,6 +89,7 @@ class FlushRequest(msgspec.Struct, eq=False):
         target: Events offered when it was asked.
         deadline: Monotonic seconds when nobody waits any more.
         complete: The answer: everything was delivered, nothing lost since the last request.
+        is_refused: Whether the sink's own flush failed, and nothing else: it may be tried again.
         flushes: Whether the sink is flushed first.
         rests: Whether it is to note then that the process is at its end: see `RestingSink`.
     """
@@ -97,5 +98,6 @@ class FlushRequest(msgspec.Struct, eq=False):
     deadline: float
     done: threading.Event
     complete: bool = False
+    is_refused: bool = False
     flushes: bool = True
     rests: bool = False

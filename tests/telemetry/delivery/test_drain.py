@@ -68,6 +68,19 @@ class ListSink:
         self.closed_within = timeout_s
 
 
+class RefusingSink(ListSink):
+    """Answers flushes with *refusals*, one each, before it can."""
+
+    def __init__(self, refusals):
+        super().__init__()
+        self.refusals = refusals
+
+    def flush(self, timeout_s):
+        """Do as told, once for each."""
+        self.flushes = self.refusals.pop(0) if self.refusals else True
+        return super().flush(timeout_s)
+
+
 @pytest.fixture
 def sink():
     """Return a sink that takes everything."""
@@ -467,7 +480,19 @@ class TestFlush:
         drain = make_drain(sink)
         drain.emit(event_factory())
 
-        assert not drain.flush(GIVE_UP_S)
+        assert not drain.flush(0.1)
+
+    @pytest.mark.parametrize("refusal", [False, OSError()], ids=["false", "raises"])
+    def test_a_sink_that_cannot_flush_for_a_moment_is_tried_again(
+        self, make_drain, event_factory, refusal
+    ):
+        """What is left of the time is for it: a lock or a server may be free again."""
+        sink = RefusingSink([refusal, refusal])
+        drain = make_drain(sink)
+        drain.emit(event_factory())
+
+        assert drain.flush(GIVE_UP_S)
+        assert sink.refusals == []
 
     def test_it_tells_of_a_loss_once(self, make_drain, sink, event_factory):
         """False after a loss; then it is true again of what came later."""

@@ -134,6 +134,7 @@ def test_locked(postgres_pool, make_scope, eventually, seen):
     saver.setup()
     store.setup()
     scope = make_scope(deadline_recall_s=0.3, deadline_resume_s=0.3)
+    assert scope.prepare()  # else the recall may be over before it has come to the store
     guarded, graphs = scope.store(store), scope.checkpointer(saver)
     with postgres_pool.connection() as locking, locking.transaction():
         locking.execute("lock table store, checkpoints in access exclusive mode")

@@ -54,7 +54,7 @@ Reading = Generator[Callable[[], None], None, Counter[str]]
 
 class Comparison:
     """
-    SealIndex and compares the calls of one guard.
+    The sealing and comparing of the calls of one guard.
 
     Args:
         parts: Of the guard.

@@ -78,6 +78,22 @@ class DueRecord(NamedTuple):
     judged: AgedRecord
 
 
+class SweptStore(NamedTuple):
+    """
+    A store that is swept.
+
+    Attributes:
+        name: In the scope.
+        keeper: Lists and removes its records.
+        client: The guarded one.
+    """
+
+    name: str
+    provider: SubjectDataProvider
+    keeper: StoreKeeper
+    client: Any
+
+
 @dataclass(slots=True)
 class RetentionPlan:
     """
@@ -92,6 +108,7 @@ class RetentionPlan:
         holds: Holds in force.
         pins: Pins in force.
         now_us: The time of the trail, microseconds since 1970 UTC.
+        swept: The stores that were looked through. A keeper knows what it was asked for.
     """
 
     due: list[DueRecord] = field(default_factory=list[DueRecord])
@@ -106,6 +123,7 @@ class RetentionPlan:
     holds: int = 0
     pins: int = 0
     now_us: int = 0
+    swept: list[SweptStore] = field(default_factory=list[SweptStore], repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +254,7 @@ class Sweeper:
             self._policy, self._trail, HeldRecords(self._holds.active(), self._trail)
         )
 
-    def stores(self) -> Iterator[SweptStore]:
+    def _swept(self) -> Iterator[SweptStore]:
         """Yield the stores whose records can be listed and removed."""
         for name, (provider, client) in self._stores().items():
             if isinstance(provider, KeepsRecords) and client is not None:
@@ -248,29 +266,13 @@ class Sweeper:
         plan.pins = sum(each.kind == "memory" for each in holds)
         plan.holds = len(holds) - plan.pins
         planning = _Planning(runner, self.judge(), plan, most)
-        listed = list(self.stores())
-        for each in listed:
+        plan.swept += self._swept()
+        for each in plan.swept:
             self.tell(f"looking through {each.name}")
             planning.add(each)
-        others = self._stores().keys() - {each.name for each in listed}
+        others = self._stores().keys() - {each.name for each in plan.swept}
         plan.remarks += [f"{each}: nothing of it can be listed, so all stays" for each in others]
         return plan
-
-
-class SweptStore(NamedTuple):
-    """
-    A store that is swept.
-
-    Attributes:
-        name: In the scope.
-        keeper: Lists and removes its records.
-        client: The guarded one.
-    """
-
-    name: str
-    provider: SubjectDataProvider
-    keeper: StoreKeeper
-    client: Any
 
 
 class _Planning:
@@ -346,7 +348,7 @@ class _Sweep:
         due = defaultdict[str, list[AgedRecord]](list)
         for each in self._plan.due:
             due[each.store].append(each.judged)
-        for swept in self._sweeper.stores():
+        for swept in self._plan.swept:
             wanted = due.get(swept.name, [])
             for start in range(0, len(wanted), BATCH):
                 self._sweeper.tell(f"{swept.name}: {start:,} of {len(wanted):,} removed")
@@ -370,7 +372,7 @@ class _Sweep:
     def look(self) -> list[str]:
         """Look for what was deleted, in stores, histories and files; return what is to be told."""
         remarks: list[str] = []
-        for swept in self._sweeper.stores():
+        for swept in self._plan.swept:
             if deleted := self._deleted.get(swept.name, []):
                 self._sweeper.tell(f"looking whether it is gone from {swept.name}")
                 remarks += [f"{swept.name}: {line}" for line in self._look(swept, deleted)]

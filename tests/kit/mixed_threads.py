@@ -5,13 +5,18 @@ from __future__ import annotations
 import operator
 from typing import Annotated, Any, TypedDict
 
+from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, _messages_delta_reducer
 from langgraph.types import Overwrite, interrupt
 
 from mnemoscope.memory import context
 
-KINDS = ("plain", "delta", "snapshots", "resets", "subgraph", "stateful", "interrupts", "forks")
+KINDS = (
+    *("plain", "delta", "snapshots", "resets", "clears"),
+    *("subgraph", "stateful", "interrupts", "forks"),
+)
 
 
 def joined(state, writes):
@@ -43,6 +48,24 @@ class Snapshots(TypedDict, total=False):
     asks: bool
 
 
+class Messages(TypedDict, total=False):
+    """One whose words are messages, as LangGraph's own reducer for them has them."""
+
+    said: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
+    turn: int
+    asks: bool
+
+
+def say_or_clear(state):
+    """Say the next word as a message; every third time, remove the others."""
+    turn = state.get("turn", 0) + 1
+    words = [HumanMessage(f"word {turn}", id=f"m-{turn}")]
+    return {
+        "said": [RemoveMessage(REMOVE_ALL_MESSAGES), *words] if turn % 3 == 0 else words,
+        "turn": turn,
+    }
+
+
 def say(state):
     """Say the next word."""
     turn = state.get("turn", 0) + 1
@@ -64,9 +87,10 @@ def ask(state):
 
 def graph_of(kind, saver):
     """Return a graph of a kind, which says two words in a run."""
-    shape = {"delta": Delta, "snapshots": Snapshots, "resets": Delta}.get(kind, Plain)
-    builder: Any = StateGraph(shape)
-    builder.add_node("say", say_or_forget if kind == "resets" else say)
+    shapes = {"delta": Delta, "snapshots": Snapshots, "resets": Delta, "clears": Messages}
+    says = {"resets": say_or_forget, "clears": say_or_clear}.get(kind, say)
+    builder: Any = StateGraph(shapes.get(kind, Plain))
+    builder.add_node("say", says)
     if kind in {"subgraph", "stateful"}:
         inner: Any = StateGraph(Plain)
         inner.add_node("again", say)
@@ -76,11 +100,16 @@ def graph_of(kind, saver):
     elif kind == "interrupts":
         builder.add_node("more", ask)
     else:
-        builder.add_node("more", say_or_forget if kind == "resets" else say)
+        builder.add_node("more", says)
     builder.add_edge(START, "say")
     builder.add_edge("say", "more")
     builder.add_edge("more", END)
     return builder.compile(checkpointer=saver)
+
+
+def said_in(kind, words):
+    """Return *words* as a kind of graph takes them."""
+    return HumanMessage(words, id=words) if kind == "clears" else words
 
 
 def config_of(thread, **of):
@@ -92,7 +121,10 @@ def run_thread(saver, thread, kind, *, runs=3, purpose="profile"):
     """Run a thread some times; the last run of one that interrupts waits for an answer."""
     graph = graph_of(kind, saver)
     for number in range(runs):
-        given = {"said": [f"run {number}"], "asks": kind == "interrupts" and number == runs - 1}
+        given = {
+            "said": [said_in(kind, f"run {number}")],
+            "asks": kind == "interrupts" and number == runs - 1,
+        }
         with context(purpose=purpose):
             graph.invoke(given, config_of(thread))
     if kind == "forks":

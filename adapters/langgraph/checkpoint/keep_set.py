@@ -110,11 +110,15 @@ def _is_own(channel: str) -> bool:
 
 
 def _resets(value: Any) -> bool:
-    if type(value).__name__ == "Overwrite" or getattr(value, "id", None) == _REMOVE_ALL:
+    if type(value).__name__ == "Overwrite" or _removes_all(value):
         return True
     if is_dict(value):
         return (len(value) == 1 and _OVERWRITE in value) or value.get("type") == _OVERWRITE
-    return is_sequence(value) and any(getattr(each, "id", None) == _REMOVE_ALL for each in value)
+    return is_sequence(value) and any(map(_removes_all, value))
+
+
+def _removes_all(message: Any) -> bool:
+    return type(message).__name__ == "RemoveMessage" and message.id == _REMOVE_ALL
 
 
 def _status(checkpoint: Mapping[str, Any], writes: Collection[str]) -> ThreadStatus:
@@ -172,15 +176,21 @@ def needed(states: Sequence[SavedState], going: Collection[StateKey]) -> dict[St
     by_key = {each.key: each for each in states}
     children = Counter[StateKey | None]()
     stays: dict[StateKey, str] = {}
-    looked: set[StateKey] = set()
+    looked: set[SavedState] = set()
+    counted: set[StateKey] = set()
     waiting = [*_newest(states, set(going), stays)]
     waiting += [each for each in states if each.key not in going]
     while waiting:
         state = waiting.pop()
-        if state.key not in looked:
-            looked.add(state.key)
-            children[state.parent] += 1
-            for key, why in (*_replayed(state, by_key), *_beside(state, by_key, children)):
+        if state not in looked:
+            looked.add(state)
+            children[state.parent] += state.key not in counted
+            counted.add(state.key)
+            for key in _replayed(state, by_key):
+                if key in going:
+                    stays.setdefault(key, REPLAYED)
+                    waiting.append(_for_its_writes(by_key[key]))
+            for key, why in _beside(state, by_key, children):
                 if key in going:
                     stays.setdefault(key, why)
                     waiting.append(by_key[key])
@@ -220,13 +230,16 @@ def _of_calls(
             yield head
 
 
-def _replayed(
-    state: SavedState, by_key: Mapping[StateKey, SavedState]
-) -> Iterator[tuple[StateKey, str]]:
+def _for_its_writes(state: SavedState) -> SavedState:
+    """Return a state that stays for its writes alone: what these reset need not be built for it."""
+    return state._replace(replayed=state.replayed - state.resets)
+
+
+def _replayed(state: SavedState, by_key: Mapping[StateKey, SavedState]) -> Iterator[StateKey]:
     """Yield the states whose writes *state* is built from."""
     channels, parent = set(state.replayed), state.parent
     while channels and parent is not None and (before := by_key.get(parent)) is not None:
-        yield before.key, REPLAYED
+        yield before.key
         # A value is that before the writes to its state, which are replayed on it.
         channels -= before.held | before.resets
         parent = before.parent

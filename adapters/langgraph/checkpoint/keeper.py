@@ -2,13 +2,12 @@
 The threads of a checkpointer, for growth and retention.
 
 A thread goes by the saver's own ``delete_thread``. For single states savers have no method that
-knows delta channels, so they are removed from the tables of the savers in memory and in SQLite, as
-a guarded ``prune``; of any other saver they stay, and this is said.
+knows delta channels, so they are removed from the tables of the savers in memory, in SQLite and in
+PostgreSQL, as a guarded ``prune``; of any other saver they stay, and this is said.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -26,25 +25,21 @@ from ....telemetry.event.spelling import id_text
 from ...toolkit.proxy import guard_of
 from ...toolkit.sync_async import loop_of, run_in_client_loop
 from ..backends import is_thread_bound
-from ..files import clean_files, connection_of, execute, is_aiosqlite, sizes
+from ..files import clean_files
 from .arguments import OWNERS, scope, verbatim
 from .keep_set import SavedState, StateKey, ThreadStatus, needed, saved_state, status_of
+from .saver_tables import (
+    aprune,
+    check_unchanged,
+    has_tables,
+    prune,
+    table_sizes,
+    thread_ids,
+)
 
 _AT_ONCE = 20
 """Threads of a page."""
 
-_THREADS = "SELECT DISTINCT thread_id FROM checkpoints ORDER BY thread_id"
-_SIZES = {
-    "checkpoint": ("checkpoints", "length(checkpoint) + length(metadata)"),
-    "write": ("writes", "length(value)"),
-}
-_STATES = "SELECT checkpoint_ns, checkpoint_id FROM checkpoints WHERE thread_id = ?"
-_DELETE_WRITES = (
-    "DELETE FROM writes WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
-)
-_DELETE_STATE = (
-    "DELETE FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
-)
 
 _NOT_HERE = "single states of this saver cannot be removed: only all of a thread can"
 _CHANGED = "its thread was written to meanwhile"
@@ -86,10 +81,11 @@ class ThreadKeeper:
         self._client = client
         self._is_asynchronous = is_asynchronous
         self.is_loop_bound = is_asynchronous and loop_of(client) is None
+        self._for_others: dict[Any, frozenset[StateKey]] = {}
 
     async def measure(self, most: int) -> Sequence[RecordCount]:
         """Return states and writes by the database's own count, and the status of some threads."""
-        counts = await self._in_sqlite() or self._in_memory()
+        counts = await table_sizes(self._client) or self._in_memory()
         threads = await self._some_threads(most)
         found: defaultdict[str, list[str]] = defaultdict(list)
         for each in threads[:most]:
@@ -109,19 +105,11 @@ class ThreadKeeper:
         ]
         return counts
 
-    async def _in_sqlite(self) -> list[RecordCount]:
-        counts: list[RecordCount] = []
-        for kind, (table, of_row) in _SIZES.items():
-            found = await sizes(self._client, table, of_row)
-            if found is not None:
-                counts.append(RecordCount(kind=kind, **found._asdict()))
-        return counts
-
     async def _some_threads(self, most: int) -> list[Any]:
         if isinstance(self._client, InMemorySaver):
             return list(self._client.storage)[: most + 1]
-        if rows := await execute(self._client, f"{_THREADS} LIMIT ?", most + 1):
-            return [thread for (thread,) in rows]
+        if (known := await thread_ids(self._client, most + 1)) is not None:
+            return known
         listed = await self._listed(None, limit=most)
         return list(dict.fromkeys(each.config["configurable"]["thread_id"] for each in listed))
 
@@ -163,8 +151,8 @@ class ThreadKeeper:
     async def _threads(self) -> list[Any]:
         if isinstance(self._client, InMemorySaver):
             return sorted(self._client.storage, key=str)
-        if rows := await execute(self._client, _THREADS):
-            return [thread for (thread,) in rows]
+        if (known := await thread_ids(self._client)) is not None:
+            return known
         listed = await self._listed(None)
         return list(dict.fromkeys(each.config["configurable"]["thread_id"] for each in listed))
 
@@ -195,20 +183,24 @@ class ThreadKeeper:
         stays: dict[RecordKey, str] = {}
         for raw, records in _by_thread(due):
             thread = await self._thread(raw)
-            for each, why in _stays(thread, records, may_prune=self._may_prune()):
-                stays[each.key] = why
+            stay = _stays(thread, records, may_prune=self._may_prune())
+            stays.update((each.key, why) for each, why in stay)
+            self._for_others[raw] = frozenset(
+                each.place[1] for each, _why in stay if each.kind == "checkpoint"
+            )
         return stays
 
     def _may_prune(self) -> bool:
-        connection = connection_of(self._client)
-        is_sqlite = isinstance(connection, sqlite3.Connection) or is_aiosqlite(connection)
-        return is_sqlite or type(self._client) is InMemorySaver
+        return type(self._client) is InMemorySaver or has_tables(self._client)
 
     async def remove(self, client: Any, records: Sequence[KeptRecord]) -> None:
         """Remove threads and states that may still go; what changed meanwhile stays."""
         for raw, due in _by_thread(records):
             thread = await self._thread(raw)
-            stays = {each.key for each, _why in _stays(thread, due, may_prune=self._may_prune())}
+            # A state that stays for others' sake alone need not be whole itself.
+            others = self._for_others.get(raw, frozenset())
+            stay = _stays(thread, due, others, may_prune=self._may_prune())
+            stays = {each.key for each, _why in stay}
             going = [each for each in due if each.key not in stays]
             if not going:
                 continue
@@ -231,16 +223,14 @@ class ThreadKeeper:
         ids = [state for _namespace, state in going]
         operation = Operation(_PRUNE, {"thread_id": thread.raw, "checkpoint_ids": ids})
         before = {each.key for each in thread.states}
-        connection = connection_of(self._client)
-        if is_aiosqlite(connection):
-            prune = partial(_prune_async, connection, thread.raw, going, before)
-            await run_in_client_loop(self._client, lambda: guard.acall(operation, prune))
+        if self._is_asynchronous:
+            removed = partial(aprune, self._client, thread.raw, going, before)
+            call = partial(guard.acall, operation, lambda _arguments: removed())
+            await run_in_client_loop(self._client, call)
             return
-        if isinstance(connection, sqlite3.Connection):
-            prune_now = partial(_prune_sqlite, self._client, thread.raw, going, before)
-        else:
-            prune_now = partial(_prune_memory, self._client, thread.raw, going, before)
-        guard.call(operation, prune_now, inline=is_thread_bound(self._client))
+        of_kind = _prune_memory if isinstance(self._client, InMemorySaver) else prune
+        remove = partial(of_kind, self._client, thread.raw, going, before)
+        guard.call(operation, lambda _: remove(), inline=is_thread_bound(self._client))
 
     async def left(self, records: Sequence[KeptRecord]) -> Sequence[KeptRecord]:
         """Return those that a listing has anew."""
@@ -300,9 +290,13 @@ def _by_thread(records: Iterable[KeptRecord]) -> Iterable[tuple[Any, list[KeptRe
 
 
 def _stays(
-    thread: _Thread, due: Sequence[KeptRecord], *, may_prune: bool
+    thread: _Thread,
+    due: Sequence[KeptRecord],
+    for_others: frozenset[StateKey] = frozenset(),
+    *,
+    may_prune: bool,
 ) -> list[tuple[KeptRecord, str]]:
-    """Return those of *due* that must stay, each with why."""
+    """Return those of *due* that must stay, each with why; *for_others* were due as well."""
     whole = [each for each in due if each.kind == "thread"]
     known = set[str]().union(*(each.trail_ids for each in whole))
     if whole and any(each.key[1] not in known for each in thread.states):
@@ -315,64 +309,8 @@ def _stays(
         return []
     if not may_prune:
         return [(each, _NOT_HERE) for each in due]
-    stays = needed(thread.states, {each.place[1] for each in due})
+    stays = needed(thread.states, for_others | {each.place[1] for each in due})
     return [(each, stays[each.place[1]]) for each in due if each.place[1] in stays]
-
-
-class ChangedMeanwhileError(RuntimeError):
-    """A thread got a state while others of it were to be removed: nothing was removed."""
-
-    def __init__(self) -> None:
-        super().__init__("a thread was written to meanwhile: nothing of it was removed")
-
-
-def _check(now: Collection[StateKey], before: Collection[StateKey]) -> None:
-    # Two sweepers at once: what the other has removed is no reason.
-    if not set(now) <= set(before):
-        raise ChangedMeanwhileError
-
-
-def _prune_sqlite(
-    saver: Any,
-    thread: Any,
-    going: Sequence[StateKey],
-    before: Collection[StateKey],
-    _arguments: Any,
-) -> None:
-    connection: sqlite3.Connection = saver.conn
-    with saver.lock:
-        connection.commit()
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            _check(connection.execute(_STATES, (str(thread),)).fetchall(), before)
-            values = [(str(thread), *each) for each in going]
-            connection.executemany(_DELETE_WRITES, values)
-            connection.executemany(_DELETE_STATE, values)
-        except BaseException:
-            connection.rollback()
-            raise
-        connection.commit()
-
-
-async def _prune_async(
-    connection: Any,
-    thread: Any,
-    going: Sequence[StateKey],
-    before: Collection[StateKey],
-    _arguments: Any,
-) -> None:
-    await connection.commit()
-    await connection.execute("BEGIN IMMEDIATE")
-    try:
-        rows = await connection.execute_fetchall(_STATES, (str(thread),))
-        _check([tuple(each) for each in rows], before)
-        values = [(str(thread), *each) for each in going]
-        await connection.executemany(_DELETE_WRITES, values)
-        await connection.executemany(_DELETE_STATE, values)
-    except BaseException:
-        await connection.rollback()
-        raise
-    await connection.commit()
 
 
 def _prune_memory(
@@ -380,10 +318,9 @@ def _prune_memory(
     thread: Any,
     going: Sequence[StateKey],
     before: Collection[StateKey],
-    _arguments: Any,
 ) -> None:
     spaces = saver.storage[thread]
-    _check([(name, each) for name, states in spaces.items() for each in states], before)
+    check_unchanged([(name, each) for name, states in spaces.items() for each in states], before)
     for name, state in going:
         spaces[name].pop(state, None)
         saver.writes.pop((thread, name, state), None)

@@ -10,15 +10,20 @@ from __future__ import annotations
 import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
+from typing import NamedTuple
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
+from tests.kit.customer_records import ClientLoop, async_sqlite_at
 from tests.kit.kept_world import KeptWorld, sqlite_at
-from tests.kit.mixed_threads import KINDS, config_of, graph_of, run_thread
+from tests.kit.mixed_threads import KINDS, config_of, graph_of, run_thread, said_in
 
 POLICY = 'purposes: {support: 30d, "*": 400d}\nclasses: {checkpoint: {"*": 5d}}\n'
 
@@ -50,7 +55,11 @@ class Threads:
         """Resume a thread, and return what comes of it."""
         kind = self.kinds[thread]
         is_waiting = bool(graph_of(kind, saver).get_state(config_of(thread)).next)
-        given = Command(resume="an answer") if is_waiting else {"said": ["on"], "asks": False}
+        given = (
+            Command(resume="an answer")
+            if is_waiting
+            else {"said": [said_in(kind, "on")], "asks": False}
+        )
         result = graph_of(kind, saver).invoke(given, config_of(thread))
         return {name: value for name, value in result.items() if name != "__interrupt__"}
 
@@ -65,7 +74,7 @@ class Threads:
         # At the reset state itself what came before it is gone: the page on retention says so.
         whole = [each for each in kept if each in twin]
         is_as_it_was = kept[0] == twin[0] and (
-            len(whole) == len(kept) or self.kinds[thread] == "resets"
+            len(whole) == len(kept) or self.kinds[thread] in {"resets", "clears"}
         )
         return not is_as_it_was or self.goes_on(thread, self.bare) != self.goes_on(
             thread, self.twin
@@ -73,20 +82,65 @@ class Threads:
 
 
 @contextmanager
-def savers(kind, folder):
-    """Yield a saver of a kind."""
-    if kind == "memory":
-        yield InMemorySaver()
-        return
-    with closing(sqlite_at(folder / "threads.db")) as connection:
-        yield SqliteSaver(connection)
+def savers(kind, folder, pool=None):
+    """Yield a saver of a kind. Those of a loop answer synchronous calls of other threads."""
+    with ExitStack() as exits:
+        yield _SAVERS[kind](exits, folder, pool)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def threads(request, tmp_path, monkeypatch):
+def in_sqlite(exits, folder, _pool):
+    """Return one in a file."""
+    return SqliteSaver(exits.enter_context(closing(sqlite_at(folder / "threads.db"))))
+
+
+def in_postgres(_exits, _folder, pool):
+    """Return one in a server."""
+    saver = PostgresSaver(pool())
+    saver.setup()
+    return saver
+
+
+def in_aiosqlite(exits, folder, _pool):
+    """Return one of a loop, in a file."""
+    loop = exits.enter_context(ClientLoop())
+    clients = AsyncExitStack()
+
+    async def made():
+        database = async_sqlite_at(folder / "threads.db")
+        return AsyncSqliteSaver(await clients.enter_async_context(database))
+
+    exits.callback(lambda: loop.run(clients.aclose()))
+    return loop.run(made())
+
+
+def in_async_postgres(exits, _folder, pool):
+    """Return one of a loop, in a server."""
+    loop = exits.enter_context(ClientLoop())
+    clients = AsyncExitStack()
+
+    async def made():
+        saver = AsyncPostgresSaver(await clients.enter_async_context(pool(is_async=True)))
+        await saver.setup()
+        return saver
+
+    exits.callback(lambda: loop.run(clients.aclose()))
+    return loop.run(made())
+
+
+_SAVERS = {
+    "memory": lambda *_: InMemorySaver(),
+    "sqlite": in_sqlite,
+    "aiosqlite": in_aiosqlite,
+    "postgres": in_postgres,
+    "async-postgres": in_async_postgres,
+}
+
+
+@pytest.fixture(params=_SAVERS)
+def threads(request, tmp_path, monkeypatch, pool):
     """Return threads in a saver of each kind that is pruned."""
     world = KeptWorld(tmp_path, monkeypatch, POLICY)
-    with savers(request.param, tmp_path) as bare:
+    with savers(request.param, tmp_path, pool) as bare:
         yield Threads(world, bare)
         world.scope.close()
 
@@ -94,6 +148,22 @@ def threads(request, tmp_path, monkeypatch):
 def checkpoints(threads, thread):
     """Return how many states a thread has, those of subgraphs included."""
     return sum(1 for _ in threads.bare.list(config_of(thread)))
+
+
+class Values(NamedTuple):
+    """How many values of channels a saver in PostgreSQL holds for its states, and for none."""
+
+    used: int
+    unused: int
+
+
+def values_in(saver):
+    """Return them."""
+    with saver.conn.connection() as connection:
+        states = connection.execute("SELECT checkpoint -> 'channel_versions' AS v FROM checkpoints")
+        used = {item for each in states.fetchall() for item in each["v"].items()}
+        held = connection.execute("SELECT channel, version FROM checkpoint_blobs").fetchall()
+    return Values(*map([tuple(each.values()) in used for each in held].count, (True, False)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -110,6 +180,42 @@ def test_what_is_kept_of_a_thread_resumes_as_in_its_twin(kind, threads, capsys):
     goes = {"delta": False, "interrupts": False}
     assert (after < before) is goes.get(kind, True), (before, after)
     assert threads.damaged() == []
+
+
+def test_values_that_no_state_refers_to_go_from_postgresql(tmp_path, monkeypatch, pool, capsys):
+    """In its table of values, in which most of a thread's bytes are; the others stay."""
+    world = KeptWorld(tmp_path, monkeypatch, POLICY)
+    with savers("postgres", tmp_path, pool) as bare, closing(world.scope):
+        threads = Threads(world, bare)
+        threads.run("t", "plain", runs=5)
+        before = values_in(bare)
+        world.live(6)
+        world.sweep(capsys)
+        after = values_in(bare)
+
+        assert before.unused == after.unused == 0
+        assert 0 < after.used < before.used
+        assert threads.damaged() == []
+
+
+def test_of_a_saver_in_a_pipeline_older_states_stay(tmp_path, monkeypatch, postgres_url, capsys):
+    """And are listed: its connection is in the middle of what others sent."""
+    world = KeptWorld(tmp_path, monkeypatch, POLICY)
+    with PostgresSaver.from_conn_string(postgres_url) as saver:
+        saver.setup()
+    with (
+        PostgresSaver.from_conn_string(postgres_url, pipeline=True) as bare,
+        closing(world.scope),
+    ):
+        threads = Threads(world, bare)
+        threads.run("t", "plain")
+        before = checkpoints(threads, "t")
+        world.live(6)
+        world.sweep(capsys)
+
+        assert checkpoints(threads, "t") == before
+        reasons = [why for _kind, _purpose, why in world.staying(capsys)]
+        assert any("cannot be removed" in why for why in reasons)
 
 
 def test_a_finished_thread_goes_as_a_whole_when_its_purpose_is_over(threads, capsys):
@@ -163,14 +269,16 @@ def test_a_thread_that_cannot_be_read_stays_and_the_others_go(threads, capsys, m
     threads.run("broken", "plain", purpose="support")
     threads.run("other", "plain", purpose="support")
     threads.world.live(31)
-    listed = type(threads.bare).list
+    kind = type(threads.bare)
+    name = "alist" if hasattr(threads.bare, "loop") else "list"
+    listed = getattr(kind, name)
 
     def failing(self, config, **of):
         if config is not None and config["configurable"]["thread_id"] == "broken":
             raise ValueError
         return listed(self, config, **of)
 
-    monkeypatch.setattr(type(threads.bare), "list", failing)
+    monkeypatch.setattr(kind, name, failing)
     done = threads.world.sweep(capsys)
     monkeypatch.undo()
 

@@ -19,7 +19,16 @@ from .context import Scope
 from .errors import ScopeError
 from .guard.call import Below, nothing_below
 from .guard.failures import CallerMistake
-from .guard.operation import Allows, Arguments, Keep, Method, Operation, Record, Summary
+from .guard.operation import (
+    Allows,
+    Arguments,
+    Keep,
+    Method,
+    Operation,
+    PastRecall,
+    Record,
+    Summary,
+)
 from .guard.rows import checkpoint, fewer, forget, method_table, recall, remember, resume
 from .guard.step import Around, AsyncInvoke, Faces, Invoke, Step, Turns
 
@@ -275,6 +284,7 @@ __all__ = [
     "Operation",
     "OperationClass",
     "Page",
+    "PastRecall",
     "Policy",
     "Record",
     "RecordCount",

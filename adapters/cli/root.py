@@ -119,6 +119,27 @@ COMMANDS: Table = {
             ),
         },
     ),
+    "replay": Command(
+        "Make recalls on record again with a candidate, and show how far its answers differ.",
+        "replay:replay",
+    ),
+    "evaluation": Group(
+        "Collect recalls on record for a human to review, and export those approved.",
+        {
+            "collect": Command(
+                "Write recalls of the audit trail into a file, for a human to review.",
+                "evaluation:collect",
+            ),
+            "review": Command(
+                "Show each recall that is not reviewed, and approve or reject it.",
+                "evaluation:review",
+            ),
+            "export": Command(
+                "Write the approved recalls of a set as TREC's qrels and run, and BEIR's queries.",
+                "evaluation:export",
+            ),
+        },
+    ),
     "retention": Group(
         "Remove records whose purpose is over, and hold others.",
         {

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
-from inspect import iscoroutinefunction
+from inspect import Parameter, iscoroutinefunction, isroutine, signature
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -94,21 +94,46 @@ def scope_at(address: str) -> Mnemoscope:
         ConfigurationError: There is no scope. The reason fits one line and quotes no message of
             the application's, which may hold personal data.
     """
-    module_name, separator, name = address.partition(":")
-    if not (separator and module_name and name):
-        raise ConfigurationError("--scope takes package.module:name")
-    # Clients that a function wraps have no other owner once it has returned.
-    with making_no_keys(), keep_clients():
-        found = _attribute(_module(module_name), name)
-        if not isinstance(found, Mnemoscope) and callable(found):
-            found = _call(found, address)
+    found = found_at(address, "--scope")
     if not isinstance(found, Mnemoscope):
         raise ConfigurationError(
             f"{address} is a {type(found).__qualname__}, not a Mnemoscope or a function that "
             "returns one"
         )
-    _loaded.add(found)
     return found
+
+
+def found_at(address: str, option: str) -> Any:
+    """
+    Return the object at *address*, or what it returns if it is a callable without arguments.
+
+    Args:
+        address: As of `scope_at`.
+        option: Its name in errors.
+
+    Raises:
+        ConfigurationError: There is no such object, or the callable failed. As of `scope_at`.
+    """
+    module_name, separator, name = address.partition(":")
+    if not (separator and module_name and name):
+        raise ConfigurationError(f"{option} takes package.module:name")
+    # Clients that a function wraps have no other owner once it has returned.
+    with making_no_keys(), keep_clients():
+        found = _attribute(_module(module_name), name)
+        if not isinstance(found, Mnemoscope) and callable(found) and not takes_arguments(found):
+            found = _call(found, address)
+    if isinstance(found, Mnemoscope):
+        _loaded.add(found)
+    return found
+
+
+def takes_arguments(found: Callable[..., Any]) -> bool:
+    """Return whether *found* is a function that cannot be called without an argument."""
+    if not isroutine(found):
+        return False
+    given = signature(found).parameters.values()
+    named = {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}
+    return any(each.default is each.empty and each.kind in named for each in given)
 
 
 def close_local_clients() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ...memory.guard.operation import Arguments
+from ...memory.guard.operation import Arguments, PastRecall
 from ...memory.guard.rows import part_of
 from ...memory.privacy.engine.redaction import Redaction
 from ..toolkit.type_guards import is_dict, is_list
@@ -205,6 +205,17 @@ def fewer(arguments: Arguments, share: float) -> Arguments:
     less = {**arguments, "top_k": part_of(given.get("top_k") or _TOP_K, share)}
     # mem0 asks a model to rerank, which is spend that a spare search is to save.
     return {**less, "rerank": False} if given.get("rerank") else less
+
+
+def search_again(past: PastRecall) -> Arguments | None:
+    """Return the arguments of a search on record, for its user: other ids are not on record."""
+    if past.customer is None:
+        return None
+    given = {**past.content, **past.content.get("options", {})}
+    given.pop("options", None)
+    filters: dict[str, Any] = {**(given.get("filters") or {}), "user_id": past.customer}
+    most = max(given.get("top_k") or _TOP_K, past.most)
+    return {**given, "filters": filters, "top_k": most}
 
 
 def content(arguments: Arguments) -> Any:

@@ -54,7 +54,7 @@ METHODS: dict[str, Method] = method_table(
         removed=records.expires,
         **BY_SCOPE,
     ),
-    recall("search", spare=arguments.fewer, **_QUERY),
+    recall("search", spare=arguments.fewer, repeat=arguments.search_again, **_QUERY),
     recall("get_all", sought=records.sought_all, **_QUERY),
     recall(
         "get",

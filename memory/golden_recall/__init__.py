@@ -2,6 +2,49 @@
 
 from __future__ import annotations
 
+from .case import (
+    CaseFileError,
+    GoldenCase,
+    Review,
+    ReviewSeals,
+    case_lines,
+    read_cases,
+    trec_files,
+)
+from .comparison import (
+    Candidate,
+    CandidateAnswer,
+    CandidateFailedError,
+    NotRepeatableError,
+    ReplayedRecall,
+    ReplayReport,
+    compare,
+)
+from .functions import FunctionCandidate
 from .ranking import RankChange, rank_change, recall_at, reciprocal_rank
+from .replayed import REPLAY, past_recall, replay_context
 
-__all__ = ["RankChange", "rank_change", "recall_at", "reciprocal_rank"]
+__all__ = [
+    "REPLAY",
+    "Candidate",
+    "CandidateAnswer",
+    "CandidateFailedError",
+    "CaseFileError",
+    "FunctionCandidate",
+    "GoldenCase",
+    "NotRepeatableError",
+    "RankChange",
+    "ReplayReport",
+    "ReplayedRecall",
+    "Review",
+    "ReviewSeals",
+    "case_lines",
+    "compare",
+    "past_recall",
+    "rank_change",
+    "read_cases",
+    "recall_at",
+    "reciprocal_rank",
+    "replay_context",
+    "trec_files",
+]

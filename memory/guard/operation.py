@@ -8,7 +8,7 @@ called by the guard, which survives their failing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -69,6 +69,27 @@ class Record(NamedTuple):
     def __repr__(self) -> str:
         """Return a constant: the memory is raw."""
         return f"Record({len(self.parts)} parts)"
+
+
+class PastRecall(NamedTuple):
+    """
+    A recall on record, as far as its arguments can be made from it. Its `repr` shows nothing.
+
+    Attributes:
+        content: What `Method.content` returned then, of JSON types.
+        collection: What `Method.collection` returned, with the customer's id in place.
+        customer: The customer. None: the call named none.
+        most: How many memories are wanted, at least.
+    """
+
+    content: Mapping[str, Any]
+    collection: str | None
+    customer: str | None
+    most: int
+
+    def __repr__(self) -> str:
+        """Return a constant: the customer is raw."""
+        return "PastRecall(...)"
 
 
 Keep: TypeAlias = Callable[[Record], bool]
@@ -137,6 +158,8 @@ class Method:
             narrows those requests itself.
         spare: Returns the arguments that ask for a share of the results, in (0, 1), and skip what
             can be skipped. None: it has no limit.
+        repeat: Returns the arguments of a recall on record, to make it again. None, or no
+            arguments: too little of it is on record.
         sift: Returns a recall's answer with those memories alone that a function keeps, which is
             shown each of them once, in order; the same object where it keeps all. None: it cannot
             be told which memories are in it, so that nothing of it passes where origin counts.
@@ -181,6 +204,7 @@ class Method:
     unconfined: str = ""
     hands_customer_on: bool = False
     spare: Callable[[Arguments, float], Arguments] | None = None
+    repeat: Callable[[PastRecall], Arguments | None] | None = None
     sift: Callable[[Any, Arguments, Keep], Any] | None = None
     within: Callable[[Any, Arguments, Allows], Any] | None = None
     joins: Callable[[Arguments], Iterable[str]] | None = None

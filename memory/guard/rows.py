@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from ...telemetry.event.event import Deletes, OperationClass
 from ..context import Scope
-from .operation import Allows, Arguments, Keep, Method, Record, Summary
+from .operation import Allows, Arguments, Keep, Method, PastRecall, Record, Summary
 from .stored import Removed, Says, Sought
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class MethodOptions(TypedDict, total=False):
     unconfined: str
     hands_customer_on: bool
     spare: Callable[[Arguments, float], Arguments] | None
+    repeat: Callable[[PastRecall], Arguments | None] | None
     sift: Callable[[Any, Arguments, Keep], Any] | None
     within: Callable[[Any, Arguments, Allows], Any] | None
     joins: Callable[[Arguments], Iterable[str]] | None

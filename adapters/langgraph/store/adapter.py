@@ -38,7 +38,7 @@ from ....memory.api import (
     recall,
     remember,
 )
-from ....memory.guard.operation import no_customer
+from ....memory.guard.operation import PastRecall, no_customer
 from ....memory.guard.rows import part_of
 from ....memory.guard.stored import Removed, Sought
 from ...toolkit.proxy import GuardedMethods, guarded_class
@@ -46,7 +46,7 @@ from ...toolkit.public import Public, checked_public, with_public
 from ..backends import is_shared, is_thread_bound, stays
 from ..database import database_of
 from ..failures import STORE_MISTAKES
-from .addresses import Addresses, is_labels, path_of
+from .addresses import Addresses, is_labels, label_of, path_of
 from .batch import batch_parts
 from .embeddings import prepare_embeddings
 from .joined_calls import JoinedCalls
@@ -109,6 +109,12 @@ def _summarize_count(result: Any, _arguments: Arguments) -> Summary:
 
 def _summarize_key(_result: Any, arguments: Arguments) -> Summary:
     return Summary(memory_ids=(str(arguments["key"]),))
+
+
+def _search_again(past: PastRecall) -> Arguments:
+    parts = past.collection.split("/") if past.collection else ()
+    prefix = tuple(label_of(each) for each in parts)
+    return {**past.content, "namespace_prefix": prefix, "limit": past.most}
 
 
 def _fewer_of_each(arguments: Arguments, share: float) -> Arguments:
@@ -191,6 +197,7 @@ METHODS: dict[str, Method] = method_table(
         sought=_sought_items,
         within=_items_within,
         spare=fewer("limit", 10),
+        repeat=_search_again,
         **_ITEM,
     ),
     recall(

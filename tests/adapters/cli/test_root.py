@@ -198,6 +198,9 @@ def spoiled():
         "choice": ["approve"],
         "gate": ["one"],
         "--decided-by": ["--decided-by", "x"],
+        "--approved-by": ["--approved-by", "x"],
+        "--against": ["--against", "no:thing"],
+        "file": ["made"],
     }
     for words, _entry, made in commands():
         if words == ("demo",):  # checks all of its options before it begins; its own tests try them

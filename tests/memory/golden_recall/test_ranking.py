@@ -12,7 +12,7 @@ from tests.kit.lengths import examples
 IDS = st.lists(st.integers(0, 30).map(str), unique=True, max_size=20)
 
 
-@settings(max_examples=examples(1_000), deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(relevant=IDS.filter(bool), found=IDS, k=st.integers(1, 25))
 def test_metrics_are_those_of_the_oracle(relevant, found, k):
     """Whatever is relevant and found: recall at k and reciprocal rank, to the last digit."""

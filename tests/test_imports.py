@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
+from typing import NamedTuple
 
 import pytest
 
 from tests.kit.patience import GIVE_UP_S
+
+# One worker reads the files.
+pytestmark = pytest.mark.xdist_group("imports")
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("memory", "telemetry", "adapters", "audit")
@@ -64,29 +70,47 @@ def installed_parts(path: Path) -> tuple[str, ...]:
     return parts[1:] if parts[0] in {"examples", "grafana"} else parts
 
 
-def imports(tree: ast.AST, path: Path) -> Iterator[tuple[ast.stmt, str, int]]:
-    """Yield each import in *tree*, the dotted name from the repository's root, and its level."""
-    folder = installed_parts(path)[:-1]
-    for node in ast.walk(tree):
+class Import(NamedTuple):
+    """
+    One import.
+
+    Attributes:
+        name: Dotted, from the repository's root where it is relative.
+        level: Its dots.
+        is_late: Whether it is inside a function, or for types alone.
+    """
+
+    name: str
+    level: int
+    is_late: bool
+
+
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
+    """Return all imports of a file, wherever in it: each file is read once for all tests."""
+    return tuple(_imports(ast.parse(path.read_text()), installed_parts(path)[:-1], is_late=False))
+
+
+def _imports(tree: ast.AST, folder: tuple[str, ...], *, is_late: bool) -> Iterator[Import]:
+    for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
-            yield from ((node, alias.name, 0) for alias in node.names)
+            yield from (Import(alias.name, 0, is_late) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield node, node.module or "", 0
+            yield Import(node.module or "", 0, is_late)
         elif isinstance(node, ast.ImportFrom):
             above = folder[: len(folder) - node.level + 1]
             for alias in node.names:
-                yield node, ".".join((*above, *filter(None, (node.module, alias.name)))), node.level
+                name = ".".join((*above, *filter(None, (node.module, alias.name))))
+                yield Import(name, node.level, is_late)
+        elif not isinstance(node, ast.expr):  # no expression holds a statement
+            yield from _imports(node, folder, is_late=is_late or is_for_later(node))
 
 
-def below(tree: ast.Module, *kinds: type[ast.stmt]) -> set[ast.AST]:
-    """Return all nodes inside statements of *kinds*; of ``if``, only under TYPE_CHECKING."""
-    return {
-        node
-        for each in ast.walk(tree)
-        if isinstance(each, kinds)
-        and (not isinstance(each, ast.If) or ast.unparse(each.test) == "TYPE_CHECKING")
-        for node in ast.walk(each)
-    }
+def is_for_later(node: ast.AST) -> bool:
+    """Return whether what stands inside *node* is not run as its module is imported."""
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test) == "TYPE_CHECKING"
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
 
 
 def test_packages_import_one_another_relatively():
@@ -98,7 +122,7 @@ def test_packages_import_one_another_relatively():
     wrong = [
         f"{name_of(path)}: {name}"
         for path in FILES
-        for _node, name, level in imports(ast.parse(path.read_text()), path)
+        for name, level, _is_late in imports(path)
         if level == 0
         and name.startswith("mnemoscope")
         and path.relative_to(ROOT).parts[0] in PACKAGES
@@ -119,7 +143,7 @@ def modules() -> dict[str, Path]:
 
 def imported_by(path: Path, known: dict[str, Path]) -> Iterator[str]:
     """Yield the modules that *path* imports, wherever in it and for whatever reason."""
-    for _node, name, level in imports(ast.parse(path.read_text()), path):
+    for name, level, _is_late in imports(path):
         below_root = name if level else name.removeprefix("mnemoscope.")
         found = next(
             (each for each in (below_root, below_root.rpartition(".")[0]) if each in known), None
@@ -169,7 +193,7 @@ def test_nobody_imports_a_package_by_its_folders_name():
     wrong = [
         f"{name_of(path)}: {name}"
         for path in (*FILES, *OUTSIDE)
-        for _node, name, level in imports(ast.parse(path.read_text()), path)
+        for name, level, _is_late in imports(path)
         if level == 0 and name.partition(".")[0] in PACKAGES
     ]
 
@@ -187,22 +211,21 @@ def test_the_arrows_run_one_way():
 
 def against_the_arrows(path: Path) -> Iterator[str]:
     """Yield the imports of *path* that its package may not have."""
-    tree, package = ast.parse(path.read_text()), installed_parts(path)[0]
-    later = below(tree, ast.If, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node, name, level in imports(tree, path):
+    package = installed_parts(path)[0]
+    for name, level, is_late in imports(path):
         target = name.partition(".")[0]
         if level == 0 or target not in ARROWS or target in ARROWS[package] | {package}:
             continue
         if package == "audit" and name.startswith(f"{SHARED}."):
             continue
-        if name_of(path) not in DOORS or node not in later:
+        if name_of(path) not in DOORS or not is_late:
             yield f"{name_of(path)}: {name}"
 
 
 def test_the_contracts_that_audit_shares_import_nothing_but_errors():
     """Else audit would reach the rest of memory through them."""
     path = ROOT / f"{SHARED.replace('.', '/')}.py"
-    found = {name for _node, name, level in imports(ast.parse(path.read_text()), path) if level}
+    found = {name for name, level, _is_late in imports(path) if level}
 
     assert found == {"memory.errors.ScopeError"}
 
@@ -212,7 +235,8 @@ def test_only_redaction_makes_redacted_content():
     makers = {
         name_of(path)
         for path in FILES
-        for each in ast.walk(ast.parse(path.read_text()))
+        if "Redacted" in (code := path.read_text())
+        for each in ast.walk(ast.parse(code))
         if isinstance(each, ast.Call) and ast.unparse(each.func).rpartition(".")[2] == "Redacted"
     }
 
@@ -225,7 +249,8 @@ def test_one_module_maps_files():
     mapping = {
         path.relative_to(ROOT).as_posix()
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text()))
+        if re.search("mmap|memmap", code := path.read_text())
+        for node in ast.walk(ast.parse(code))
         if isinstance(node, (ast.Import, ast.ImportFrom, ast.Name, ast.Attribute, ast.Constant))
         and {"mmap", "memmap", "mmap_mode"} & {*names_in(node)}
     }

@@ -11,8 +11,14 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+
+import pytest
+
+# One worker reads the files.
+pytestmark = pytest.mark.xdist_group("private imports")
 
 TESTS = Path(__file__).parent
 LISTED = TESTS / "private_imports.txt"
@@ -50,6 +56,7 @@ def room_of(name: str) -> str:
     return parts[0]
 
 
+@cache
 def rooms_imported() -> Counter[str]:
     """Return how many private names of each room tests and their kit import."""
     return Counter(room_of(name) for path in TESTS.rglob("*.py") for name in private_names(path))

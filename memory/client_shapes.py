@@ -84,3 +84,15 @@ class GraphShape(Protocol):
     def get_state(self, *args: Any, **kwargs: Any) -> Any:
         """Return the state of a thread."""
         ...
+
+
+class AsyncContextShape(Protocol):
+    """A client that is connected by ``async with``."""
+
+    async def __aenter__(self) -> Any:
+        """Connect."""
+        ...
+
+    async def __aexit__(self, *exc: object) -> Any:
+        """Disconnect."""
+        ...

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from ..telemetry.delivery.sink import EXIT_S, Sink
@@ -31,7 +32,14 @@ if TYPE_CHECKING:
     from .budgets.budget import Budget
     from .budgets.budgets import BudgetStatus
     from .build import Parts
-    from .client_shapes import GraphShape, MemoryShape, SaverShape, StoreShape, VectorShape
+    from .client_shapes import (
+        AsyncContextShape,
+        GraphShape,
+        MemoryShape,
+        SaverShape,
+        StoreShape,
+        VectorShape,
+    )
     from .features import FeatureFactory
     from .guard.guard import Guard
     from .matches.match import RedactionCallback
@@ -54,6 +62,7 @@ VectorClient = TypeVar("VectorClient", bound="VectorShape")
 StoreClient = TypeVar("StoreClient", bound="StoreShape")
 SaverClient = TypeVar("SaverClient", bound="SaverShape")
 Graph = TypeVar("Graph", bound="GraphShape")
+McpClient = TypeVar("McpClient", bound="AsyncContextShape")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -274,6 +283,55 @@ class Mnemoscope:
             on_conflict=on_conflict,
             name=name,
         )
+
+    def mcp(
+        self,
+        client: McpClient,
+        *,
+        server: str = "server",
+        contracts: Path | str | None = None,
+        classes: Mapping[str, str] | None = None,
+        deadlines_s: Mapping[str, float] | None = None,
+        neutral: Mapping[str, Any] | None = None,
+        customer_at: str | None = None,
+        recheck_s: float = 60.0,
+    ) -> McpClient:
+        """
+        Guard the tools of an MCP server, whose contracts are checked in front of every call.
+
+        Args:
+            client: FastMCP's ``Client`` or ``ClientGroup``, LangChain's ``MCPAdapter``, or a
+                ``ClientSession``.
+            server: What you call it: its store is ``mcp.<server>`` in events, roles and rules.
+            contracts: The file of accepted contracts, written at the first connection. None: what
+                the server lists at the first connection is accepted for this client.
+            classes: ``recall``, ``remember`` or ``forget`` by pattern of tool names, the first that
+                fits. By default a tool that says it only reads is a recall, any other a write.
+            deadlines_s: Seconds that a call may take by pattern of tool names, within its class's.
+            neutral: What a recall or write answers when the server fails, as structured content by
+                pattern of tool names. By default the failure is raised.
+            customer_at: The parameter that holds the customer's id; kept verbatim, used as scope.
+            recheck_s: Seconds after which the server is asked for its tools again; before that it
+                is when it says that they have changed, and when a call fails.
+
+        Raises:
+            UnsupportedClientError: It is none of these.
+            ConfigurationError: A class is none, or the file cannot be read.
+        """
+        if self._parts is None:
+            return client
+        from ..adapters.mcp.adapter import ToolOptions, guard_mcp  # noqa: PLC0415
+
+        options = ToolOptions(
+            classes=classes or {},
+            deadlines_s=deadlines_s or {},
+            neutral=neutral or {},
+            customer_at=customer_at,
+            contracts=None if contracts is None else Path(contracts),
+            recheck_s=recheck_s,
+        )
+        guarded: McpClient = guard_mcp(client, self._parts.services, server=server, options=options)
+        return guarded
 
     def runnable(self, graph: Graph, *, features: Mapping[str, str] | None = None) -> Graph:
         """

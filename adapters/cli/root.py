@@ -106,6 +106,26 @@ COMMANDS: Table = {
             "drop": Command("Delete writes from the journal for good.", "journal:drop"),
         },
     ),
+    "mcp": Group(
+        "Compare the tools of MCP servers with their accepted contracts.",
+        {
+            "diff": Command(
+                "Show how a server's tools differ from the accepted contracts.", "mcp:diff"
+            ),
+            "accept": Command(
+                "Accept what a server lists now, in the file and in the audit trail.", "mcp:accept"
+            ),
+            "pin": Command(
+                "Have calls of a tool go to the accepted version, if the server has a later one "
+                "besides.",
+                "mcp:pin",
+            ),
+            "canary": Command(
+                "Make the known-good queries of the file, and compare the shapes of their answers.",
+                "mcp:canary",
+            ),
+        },
+    ),
     "memory": Group(
         "Look at what the stores hold.",
         {

@@ -161,10 +161,12 @@ class _Comparison:
             return self._known.get(key, [])
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             self._known[key] = []  # what a schema that holds itself finds inside
-        self._held += (old, new)  # so that no other object gets their ids
+        # Pairs are known by ids, and an object that goes leaves its id to another.
+        self._held += (old, new)
         befores, afters = list(alternatives(old, self._old)), list(alternatives(new, self._new))
         self._left -= len(befores) * len(afters)
-        if self._left < 0:  # a server may have made it to take for ever
+        # A schema of alternatives in alternatives takes for ever: a server may have made it so.
+        if self._left < 0:
             return [_change(ChangeKind.CONSTRAINT_TIGHTENED, path)]
         found = self._union(befores, afters, path)
         if key in self._known:
@@ -176,6 +178,7 @@ class _Comparison:
         met: list[Schema] = []
         for old in befores:
             pairs = [(self._alternative(old, each, path), each) for each in afters]
+            # The later alternative that an earlier one lives on in is the one that breaks least.
             changes, closest = min(pairs, key=lambda pair: _distance(pair[0], old, pair[1]))
             found += changes if "enum" not in old else self._enum(old, closest, afters, path)
             met.append(closest)
@@ -187,6 +190,7 @@ class _Comparison:
         self, old: Schema, closest: Schema, afters: list[Schema], path: str
     ) -> Iterator[Change]:
         values = old["enum"]
+        # Values are few: each is asked for, in place of a comparison of what says the same.
         checks = [validator_inside(each, self._new) for each in afters]
         refused = [each for each in values if not any(check.accepts(each) for check in checks)]
         yield from _texts(old, closest, path)
@@ -215,6 +219,8 @@ class _Comparison:
 
     def _inner(self, old: Schema, new: Schema, path: str) -> Iterator[Change]:
         yield from self._compare(old.get("items", True), new.get("items", True), f"{path}[]")
+        # An object that declares properties and takes others is no map: agents send what is
+        # declared. One that declares none is a map, whose keys may be anything.
         rest = old.get("additionalProperties", True)
         is_map = rest is not False and (rest is not True or not old.get("properties"))
         if is_map:
@@ -227,6 +233,7 @@ class _Comparison:
         needed, needs = set(old.get("required", ())), set(new.get("required", ()))
         gone, come = set(before) - set(after), {*after, *needs} - {*before, *needed}
         for name in sorted(gone):
+            # Before the rows of removals: a rename of an optional parameter must block, too.
             at, now = _join(path, name), _renamed(name, come)
             if now is not None:
                 come.discard(now)
@@ -273,6 +280,7 @@ def _texts(old: Schema, new: Schema, path: str) -> Iterator[Change]:
 
 def _renamed(name: str, come: set[str]) -> str | None:
     """Return the added parameter that *name* may be called now, whatever its type."""
+    # Not by type: whoever renames a parameter may well mend its type with it.
     likeness, now = max(((_likeness(name, each), each) for each in come), default=(0.0, None))
     return now if likeness >= _ALIKE else None
 

@@ -50,6 +50,7 @@ def encoded(value: Any) -> str:
 def resolved(schema: Any, root: Schema) -> Schema:
     """Return *schema*, or what it refers to inside *root*; a reference elsewhere stays as it is."""
     found: Any = schema
+    # Bounded: references may lead round in a circle.
     for _ in range(_DEPTH):
         if found is True or not isinstance(found, Mapping):
             return {} if found is True else {"not": {}}
@@ -57,6 +58,7 @@ def resolved(schema: Any, root: Schema) -> Schema:
         target = _target(here.get("$ref"), root)
         if target is None:
             return here
+        # Since draft 2019-09 keywords beside a reference hold, too: pydantic's descriptions do.
         beside = {name: each for name, each in here.items() if name != "$ref"}
         found = {**target, **beside}
     return {"not": {}}
@@ -77,6 +79,7 @@ def _target(reference: Any, root: Schema) -> Schema | None:
 def alternatives(schema: Any, root: Schema, depth: int = _DEPTH) -> Iterator[Schema]:
     """Yield the alternatives of *schema*, each with one type or none."""
     here = _merged(resolved(schema, root), root)
+    # Of both unions, the second is left in each branch, and so is expanded there.
     union = next((each for each in _UNIONS if each in here), None)
     if union is not None and depth > 0:
         beside = {name: each for name, each in here.items() if name != union}
@@ -112,6 +115,7 @@ def _merged(schema: Schema, root: Schema) -> Schema:
             elif name == "required":
                 merged[name] = [*merged.get(name, []), *each]
             elif merged.setdefault(name, each) != each and name not in TEXTS:
+                # Two say different things: left as it is, which counts as not understood.
                 return {**own, "allOf": schema["allOf"]}
     return merged
 
@@ -148,6 +152,7 @@ class Validator:
 
 def validator(schema: Schema) -> Validator:
     """Return the validator of *schema*, made once for equal ones."""
+    # By its text: a listing makes new objects of the same schema each time.
     return _validator(encoded(schema))
 
 

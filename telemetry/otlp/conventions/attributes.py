@@ -96,6 +96,8 @@ class SpanTemplate(NamedTuple):
         """The operation, and the model, agent, node, tool or store that it is of."""
         if self.call:
             return f"{self.operation} {self.call.requested_model}"
+        if self.operation == "execute_tool":
+            return f"{self.operation} {self.method}"
         if not self.is_frame:
             return f"{self.operation} {self.store}"
         return f"{self.operation} {self._frame().get(semconv.AGENT_NAME, self.method)}"

@@ -201,6 +201,8 @@ def spoiled():
         "--approved-by": ["--approved-by", "x"],
         "--against": ["--against", "no:thing"],
         "file": ["made"],
+        "target": ["http://127.0.0.1:9"],
+        "tool": ["x"],
     }
     for words, _entry, made in commands():
         if words == ("demo",):  # checks all of its options before it begins; its own tests try them

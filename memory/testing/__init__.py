@@ -1,5 +1,5 @@
 """
-For tests of your code: a scope without network or files, and stores that fail on demand.
+For tests of your code: a scope without network or files, and stores that misbehave on demand.
 
 And for tests of an adapter or a sink of your own: the contracts that ours are held to.
 
@@ -19,11 +19,16 @@ from .adapters import check_adapter
 from .broken_store import breaking
 from .capture import CapturingSink, scope_for_tests
 from .sinks import SINK_CHECKS, check_sink
+from .toxic import Strike, Toxic
+from .toxics import Toxics
 
 __all__ = [
     "SINK_CHECKS",
     "AdapterCase",
     "CapturingSink",
+    "Strike",
+    "Toxic",
+    "Toxics",
     "breaking",
     "check_adapter",
     "check_sink",

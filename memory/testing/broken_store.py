@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-_INNER = "_mnemoscope_inner"
+INNER, TABLE = "_mnemoscope_inner", "_mnemoscope_table"
+"""Where a guarded client has its store, and its class the rows of its methods."""
 
 
 @contextmanager
@@ -22,28 +23,41 @@ def breaking(
         method: The name of one of its methods.
         failure: An exception type to raise, or a function to call in place of the method.
     """
-    inner = vars(client)[_INNER]
     broken = _raising(failure) if isinstance(failure, type) else failure
+    with replacing(vars(client)[INNER], {method: broken}):
+        yield
+
+
+@contextmanager
+def replacing(store: Any, methods: Mapping[str, Callable[..., Any]]) -> Generator[None]:
+    """Give the object *store* methods of its own while the body runs."""
     # The store itself, not what the client is given for one: writes that wait are replayed to it.
-    give_back = (_replaced if hasattr(inner, "__dict__") else _recast)(inner, method, broken)
+    give_back = (_replaced if hasattr(store, "__dict__") else _recast)(store, methods)
     try:
         yield
     finally:
         give_back()
 
 
-def _replaced(store: Any, method: str, broken: Callable[..., Any]) -> Callable[[], Any]:
-    """Give this object a method of its own, and return what takes it away."""
+def _replaced(store: Any, methods: Mapping[str, Callable[..., Any]]) -> Callable[[], None]:
+    """Put *methods* into this object, and return what takes them away."""
     own: dict[str, Any] = store.__dict__
-    before = {method: own[method]} if method in own else {}
-    own[method] = broken
-    return partial(own.update, before) if before else partial(own.pop, method)
+    before = {name: own[name] for name in methods.keys() & own.keys()}
+    own.update(methods)
+
+    def give_back() -> None:
+        for name in methods:
+            own.pop(name)
+        own.update(before)
+
+    return give_back
 
 
-def _recast(store: Any, method: str, broken: Callable[..., Any]) -> Callable[[], Any]:
+def _recast(store: Any, methods: Mapping[str, Callable[..., Any]]) -> Callable[[], None]:
     """Do the same where slots leave no room, by way of a class for this one object."""
     kind: Any = store.__class__
-    members = {method: staticmethod(broken), "__slots__": (), "__module__": kind.__module__}
+    own = {name: staticmethod(each) for name, each in methods.items()}
+    members = {**own, "__slots__": (), "__module__": kind.__module__}
     # Of the same name and module: what is said of the store must stay as it is.
     store.__class__ = type(kind)(kind.__name__, (kind,), members)
     return partial(setattr, store, "__class__", kind)

@@ -18,6 +18,9 @@ from .adapter_trial import AdapterCase
 from .adapters import check_adapter
 from .broken_store import breaking
 from .capture import CapturingSink, scope_for_tests
+from .contracts import assert_contract
+from .golden import GoldenTrace
+from .isolation import check_isolation
 from .sinks import SINK_CHECKS, check_sink
 from .toxic import Strike, Toxic
 from .toxics import Toxics
@@ -26,11 +29,14 @@ __all__ = [
     "SINK_CHECKS",
     "AdapterCase",
     "CapturingSink",
+    "GoldenTrace",
     "Strike",
     "Toxic",
     "Toxics",
+    "assert_contract",
     "breaking",
     "check_adapter",
+    "check_isolation",
     "check_sink",
     "scope_for_tests",
 ]

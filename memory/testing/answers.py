@@ -32,6 +32,7 @@ def with_records(answer: Any, method: Method | None, change: Change) -> Any:
     def visit(value: Any) -> Any:
         if value.__class__ is not list or (is_batch and value is answer):
             return _DEEPER
+        # A list of lists is a batch, too: changed as a whole, answers would be those of others.
         return _DEEPER if any(isinstance(each, list) for each in value) else change(value)
 
     return _rebuilt(answer, visit)
@@ -47,6 +48,7 @@ def without_records(answer: Any, method: Method | None, given: Arguments) -> Any
 def as_nonsense(answer: Any, method: Method | None, given: Arguments, draw: random.Random) -> Any:
     """Return *answer* with random letters in the place of words that are no ids, nor *given*."""
     ids = () if method is None else method.summary(answer, given).memory_ids
+    # What the caller knows already has to fit, such as the thread of a checkpoint.
     kept = repr((given, ids))
 
     def letters(word: re.Match[str]) -> str:
@@ -96,7 +98,9 @@ def _rebuilt(value: Any, visit: Callable[[Any], Any]) -> Any:
     changed = {name: _rebuilt(part, visit) for name, part in parts.items()}
     if all(changed[name] is part for name, part in parts.items()):
         return value
+    # A store in memory hands out what it holds: changed in place, it would be changed for good.
     again = copy.copy(value)
     for name, part in changed.items():
+        # Frozen models refuse what a wire does to them.
         object.__setattr__(again, name, part)
     return again

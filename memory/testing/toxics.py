@@ -1,9 +1,4 @@
-"""
-Toxics below the guard of a store or tool: the store misbehaves, and the guard does what it does.
-
-A course is the way of one call: a generator of the seconds to wait, or None where the store is to
-be called. It is the same for synchronous and asynchronous stores, which each walk it.
-"""
+"""Toxics below the guard of a store or tool: the store misbehaves, and the guard does its work."""
 
 from __future__ import annotations
 
@@ -14,21 +9,21 @@ import random
 import threading
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from ...telemetry.event.event import OperationClass
 from ..errors import ConfigurationError
 from ..guard.call import Call, innermost
+from ..guard.operation import Arguments, Method
+from ..limits.workers import driven
 from .answers import Change, as_nonsense, shuffled, twice, with_records, without_records
 from .broken_store import INNER, TABLE, replacing
 from .toxic import Strike, Toxic
 
-_Course: TypeAlias = Generator[float | None, Any, Any]
-
-_READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
+READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
 _LOOK_S: Final = 0.02
 """Between two looks of a waiting coroutine whether its toxic is still there."""
 
@@ -64,6 +59,8 @@ class Toxics:
         self._random = random.Random(seed)  # noqa: S311 - faults are no secrets
         self._lock = threading.Lock()
         self._removed = threading.Event()
+        # A summary of each write costs, and only what is stale asks for it.
+        self._remembers = any(each.type == "stale" for each in self._all)
         self._first: dict[str, Any] = {}
         self._written: set[str] = set()
 
@@ -104,57 +101,63 @@ class Toxics:
     def _struck(
         self, name: str, method: Callable[..., Any], like: Any, *, is_tool: bool = False
     ) -> Callable[..., Any]:
-        def course() -> _Course:
+        is_async = any(map(inspect.iscoroutinefunction, (method, like)))
+        is_lazy = inspect.isasyncgenfunction(method)
+        pause = self._apause if is_async or is_lazy else self._pause
+
+        async def acalled(*args: Any, **kwargs: Any) -> Any:
+            async def ask() -> Any:
+                answer = method(*args, **kwargs)
+                if is_lazy:
+                    # Records can only be changed together, so all are read with the first.
+                    return iter([each async for each in answer])
+                return await answer if is_async and inspect.isawaitable(answer) else answer
+
             call = innermost()
-            # A store makes one method of another, on a task of its own, too.
-            is_inner = call is None or call.ended or call is _STRUCK.get()
-            return _healthy() if is_inner and not is_tool else self._course(name, call)
+            # A store makes one method of another, on a task of its own, too: of all those calls
+            # only the one that the guard makes is struck.
+            if not is_tool and (call is None or call.ended or call is _STRUCK.get()):
+                return await ask()
+            return await self._meet(name, call, ask, pause)
 
-        async def answered(*args: Any, **kwargs: Any) -> Any:
-            answer = method(*args, **kwargs)
-            if hasattr(answer, "__anext__"):
-                return iter([each async for each in answer])
-            return await answer if inspect.isawaitable(answer) else answer
+        async def iterated(*args: Any, **kwargs: Any) -> Any:
+            for each in await acalled(*args, **kwargs):
+                yield each
 
-        if inspect.isasyncgenfunction(method):
-
-            @wraps(method)
-            async def iterated(*args: Any, **kwargs: Any) -> Any:
-                ask = partial(answered, *args, **kwargs)
-                for each in await _awalked(course(), ask, self._apause):
-                    yield each
-
-            return iterated
-        if any(map(inspect.iscoroutinefunction, (method, like))):
-
-            @wraps(method)
-            async def awaited(*args: Any, **kwargs: Any) -> Any:
-                return await _awalked(course(), partial(answered, *args, **kwargs), self._apause)
-
-            return awaited
-
-        @wraps(method)
         def called(*args: Any, **kwargs: Any) -> Any:
-            return _walked(course(), partial(method, *args, **kwargs), self._removed.wait)
+            # Nothing in it waits for a loop, so that both kinds of stores share one course.
+            return driven(acalled(*args, **kwargs).__await__())
 
-        return called
+        # The guard awaits what looks as if it were to be awaited: each stays of its kind.
+        return wraps(method)(iterated if is_lazy else acalled if is_async else called)
 
-    def _course(self, name: str, call: Call | None) -> _Course:
+    async def _meet(
+        self,
+        name: str,
+        call: Call | None,
+        ask: Callable[[], Awaitable[Any]],
+        pause: Callable[[float], Awaitable[None]],
+    ) -> Any:
+        """Return what a call of *name* meets, with the toxics that strike it on both ways."""
         drawn, draw = self._drawn(name)
-        is_read = call is None or call.method.op_class in _READS
+        # A tool that no guard knows reads, as most do: nothing is done twice unseen.
+        is_read = call is None or call.method.op_class in READS
         token = _STRUCK.set(call)
         try:
             for each in drawn:
-                yield from self._upstream(each, name, draw, is_read=is_read)
-            answer = yield None
-            if call is not None and not is_read:
+                await self._go(each, name, draw, pause)
+                if each.type == "duplicate" and not is_read:
+                    self.strikes.append(Strike(name, each.type))
+                    await ask()
+            answer = await ask()
+            if call is not None and not is_read and self._remembers:
                 self._written.update(call.method.summary(answer, call.arguments).memory_ids)
             for each in drawn:
+                # The work is done: a client that tries again does it twice.
                 if each.type == "late_failure":
                     self.strikes.append(Strike(name, each.type))
                     raise each.failure
-                if is_read:
-                    answer = self._downstream(each, name, draw, answer, call)
+                answer = self._come_back(each, name, draw, answer, call) if is_read else answer
             return answer
         finally:
             _STRUCK.reset(token)
@@ -167,28 +170,36 @@ class Toxics:
             else:
                 # Each is drawn, whichever it is of: else one toxic would change another's strikes.
                 drawn = [e for e in self._toxics if self._random.random() < e.toxicity]
-            draw = random.Random(self._random.getrandbits(64))  # noqa: S311 - as above
+            # Of its own for each call, since calls at once take turns in no order.
+            draw = random.Random(self._random.getrandbits(64))  # noqa: S311
         return [each for each in drawn if each.is_of(name)], draw
 
-    def _upstream(self, toxic: Toxic, name: str, draw: random.Random, *, is_read: bool) -> _Course:
-        kind = toxic.type
-        if kind in {"down", "slow", "hang"} or (kind == "duplicate" and not is_read):
-            self.strikes.append(Strike(name, kind))
-        if kind == "slow":
-            yield max(0.0, toxic.latency_s + draw.uniform(-1, 1) * toxic.jitter_s)
-        elif kind == "hang":
-            yield threading.TIMEOUT_MAX if toxic.timeout_s is None else toxic.timeout_s
-        elif kind == "duplicate" and not is_read:
-            yield None
-        if kind in {"down", "hang"}:
-            raise toxic.failure
+    async def _go(
+        self,
+        toxic: Toxic,
+        name: str,
+        draw: random.Random,
+        pause: Callable[[float], Awaitable[None]],
+    ) -> None:
+        if toxic.type not in {"down", "slow", "hang"}:
+            return
+        self.strikes.append(Strike(name, toxic.type))
+        if toxic.type == "slow":
+            await pause(max(0.0, toxic.latency_s + draw.uniform(-1, 1) * toxic.jitter_s))
+            return
+        if toxic.type == "hang":
+            # Not for ever: an event can wait no longer than that.
+            await pause(threading.TIMEOUT_MAX if toxic.timeout_s is None else toxic.timeout_s)
+        # As Toxiproxy ends a connection that timed out: nothing of the call reaches the store.
+        raise toxic.failure
 
-    def _downstream(
+    def _come_back(
         self, toxic: Toxic, name: str, draw: random.Random, answer: Any, call: Call | None
     ) -> Any:
         is_lazy = hasattr(answer, "__next__")
         found = list(answer) if is_lazy else answer
         changed = self._changed(toxic, found, call, draw)
+        # A strike that changes nothing is none: a test that counts on it would show nothing.
         if changed is not found and changed != found:
             self.strikes.append(Strike(name, toxic.type))
         return iter(changed) if is_lazy else changed
@@ -206,54 +217,23 @@ class Toxics:
             return without_records(answer, method, given)
         if toxic.type == "garbage":
             return as_nonsense(answer, method, given, draw)
-        return self._stale(answer, call) if toxic.type == "stale" else answer
+        return self._stale(answer, method, given) if toxic.type == "stale" else answer
 
-    def _stale(self, answer: Any, call: Call | None) -> Any:
-        if call is None:
-            key, sift = "", None
-        else:
-            key, sift = f"{call.method.name} {call.arguments!r}", call.method.sift
+    def _stale(self, answer: Any, method: Method | None, given: Arguments) -> Any:
+        key = f"{method and method.name} {given!r}"
         with self._lock:
             if key not in self._first:
-                if call is not None and sift is not None and self._written:
-                    unknown = self._written
-                    answer = sift(answer, call.arguments, lambda e: e.memory_id not in unknown)
+                # A replica that lags has old answers, and of what is new nothing at all.
+                if method is not None and method.sift is not None and self._written:
+                    answer = method.sift(answer, given, lambda e: e.memory_id not in self._written)
                 self._first[key] = copy.deepcopy(answer)
             return copy.deepcopy(self._first[key])
 
+    async def _pause(self, seconds: float) -> None:
+        self._removed.wait(seconds)
+
     async def _apause(self, seconds: float) -> None:
         ends = time.monotonic() + seconds
-        while not self._removed.is_set() and (left_s := ends - time.monotonic()) > 0:  # noqa: ASYNC110 - removed from any thread
+        # Looked at: the toxic may be removed on another thread, and the loop be gone by then.
+        while not self._removed.is_set() and (left_s := ends - time.monotonic()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(min(left_s, _LOOK_S))
-
-
-def _healthy() -> _Course:
-    return (yield None)
-
-
-def _walked(course: _Course, ask: Callable[[], Any], pause: Callable[[float], Any]) -> Any:
-    """Return what *course* returns, with a synchronous store."""
-    with closing(course):
-        answer: Any = None
-        while True:
-            try:
-                pause_s = course.send(answer)
-            except StopIteration as end:
-                return end.value
-            answer = ask() if pause_s is None else pause(pause_s)
-
-
-async def _awalked(
-    course: _Course,
-    ask: Callable[[], Awaitable[Any]],
-    pause: Callable[[float], Awaitable[Any]],
-) -> Any:
-    """Return what *course* returns, with an asynchronous store."""
-    with closing(course):
-        answer: Any = None
-        while True:
-            try:
-                pause_s = course.send(answer)
-            except StopIteration as end:
-                return end.value
-            answer = await (ask() if pause_s is None else pause(pause_s))

@@ -93,7 +93,9 @@ def _rebuilt(value: Any, visit: Callable[[Any], Any]) -> Any:
         if all(new is old for new, old in zip(rebuilt, items, strict=True)):
             return items
         return kind(*rebuilt) if hasattr(kind, "_fields") else kind(rebuilt)
-    names = [*getattr(value, "__dict__", ()), *getattr(value, "__slots__", ())]
+    # Of each class above it, too: a found item has the slots of an item and one of its own.
+    slots = (name for each in kind.__mro__ for name in getattr(each, "__slots__", ()))
+    names = [*getattr(value, "__dict__", ()), *slots]
     parts = {name: getattr(value, name) for name in names if hasattr(value, name)}
     changed = {name: _rebuilt(part, visit) for name, part in parts.items()}
     if all(changed[name] is part for name, part in parts.items()):

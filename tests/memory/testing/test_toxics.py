@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -49,15 +49,22 @@ def called(runner, client, name, arguments):
 
 @pytest.fixture(params=["sync", "async"])
 def store(request):
-    """Return what makes calls of a guarded store with three items, and the parts of it."""
+    """Return a guarded store with three items, whose deadline no test depends on."""
+    with called_store(is_async=request.param == "async", deadline_recall_s=60.0) as made:
+        yield made
+
+
+@contextmanager
+def called_store(*, is_async, deadline_recall_s):
+    """Yield a guarded store with three items."""
     bare = InMemoryStore()
     for number in range(3):
         bare.put(HERE, f"k{number}", {"fact": f"likes tea number {number}"})
     with (
         asyncio.Runner() as runner,
-        scope_for_tests(deadline_recall_s=0.5) as (scope, sink),
+        scope_for_tests(deadline_recall_s=deadline_recall_s) as (scope, sink),
     ):
-        yield Called(runner, scope.store(bare), request.param == "async", scope, sink, bare)
+        yield Called(runner, scope.store(bare), is_async, scope, sink, bare)
 
 
 class Called:
@@ -136,14 +143,16 @@ def test_a_late_failure_comes_after_the_work(store):
     assert "new" in store.found()
 
 
-def test_a_store_that_hangs_is_left_at_the_deadline(store):
-    """And its call ends as the toxic is removed."""
-    with Toxics(Toxic("hang")).on(store.client) as strikes:
-        assert store.found() == []
-
-    assert strikes[0].type == "hang"
-    assert store.status() == "timeout"
-    assert len(store.found()) == 3
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_store_that_hangs_is_left_at_the_deadline(is_async, eventually):
+    """And its call ends as the toxic is removed, so that the store is well again."""
+    with called_store(is_async=is_async, deadline_recall_s=0.5) as store:
+        store.found()
+        with Toxics(Toxic("hang")).on(store.client) as strikes:
+            assert store.found() == []
+        assert strikes[0].type == "hang"
+        assert store.status() == "timeout"
+        assert eventually(lambda: len(store.found()) == 3)
 
 
 def test_a_slow_store_answers_after_its_latency(store):
@@ -186,11 +195,13 @@ def test_garbage_is_valid_nonsense(store):
     """Same keys, types and lengths; other words. What is stored stays."""
     with Toxics(Toxic("garbage")).on(store.client):
         item = store("get", HERE, "k1")
+        found = [each.value["fact"] for each in store("search", HERE)]
 
     said = item.value["fact"]
     assert (item.key, item.namespace) == ("k1", HERE)
     assert (said != "likes tea number 1", len(said), said[-2:]) == (True, 18, " 1")
     assert store("get", HERE, "k1").value == {"fact": "likes tea number 1"}
+    assert not any("tea" in each for each in found)
 
 
 def test_a_stale_store_does_not_read_its_writes(store):

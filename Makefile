@@ -262,6 +262,9 @@ architecture-picture: $(STAMP)  ## Draw the picture of docs/architecture.md anew
 picture: $(STAMP)  ## Record the demo anew for the README
 	@$(PY) docs/picture.py
 
+golden-picture: $(STAMP)  ## Draw the docs' picture of a dropped recall anew: ARGS="a copy of LangGraph's template memory-agent"
+	@$(PY) docs/golden_picture.py $(ARGS)
+
 spend-picture: $(STAMP)  ## Draw the docs' picture of the spend table anew
 	@$(PY) docs/spend_picture.py
 

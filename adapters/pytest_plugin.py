@@ -33,7 +33,8 @@ def memory_scope() -> Iterator[tuple[Mnemoscope, CapturingSink]]:
     """A scope without network or files, and the sink that has its events, flushed."""
     from ..memory.testing import scope_for_tests  # noqa: PLC0415 - see above
 
-    with scope_for_tests() as made:
+    # What a machine has to load at first is no outage: a golden trace would keep it for one.
+    with scope_for_tests(deadline_recall_s=60.0, deadline_remember_s=60.0) as made:
         yield made
 
 
@@ -57,6 +58,7 @@ def golden_memory(
     scope, sink = memory_scope
 
     def check(run: str | None = None) -> None:
+        __tracebackhide__ = True
         scope.flush()
         check_trace(GoldenTrace.of(e for e in sink.events if run in {None, e.run}), snapshot)
 

@@ -27,6 +27,7 @@ class GoldenOperation(msgspec.Struct, frozen=True, kw_only=True):
         op_class: What it does to memory: ``recall``, ``remember``…
         method: The client's own method.
         store: The store's name.
+        status: How it ended: ``ok``, ``empty``, ``degraded``…
         place: A hash of its collection.
         hits: The band that its number of results is in: ``0``, ``1``, ``2-5``, ``6-20``, ``21+``.
         memories: Hashes of the contents of the memories that it wrote or found. Of those that were
@@ -36,6 +37,7 @@ class GoldenOperation(msgspec.Struct, frozen=True, kw_only=True):
     op_class: str
     method: str
     store: str
+    status: str
     place: str | None = None
     hits: str | None = None
     memories: tuple[str, ...] = ()
@@ -47,7 +49,7 @@ class GoldenOperation(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """Return it in words."""
-        place = f" at place {self.place}" if self.place else ""
+        place = f" at {self.place}" if self.place else ""
         return f"{self.op_class} ({self.method} of {self.store}{place})"
 
 
@@ -99,6 +101,7 @@ def _operation(event: Event, contents: Mapping[str, str]) -> GoldenOperation:
         op_class=event.op_class,
         method=event.method,
         store=event.store,
+        status=event.status,
         place=None if event.collection is None else _hash(event.collection),
         hits=None if hits is None else next((b for most, b in _BANDS if hits <= most), "21+"),
         memories=tuple(sorted(known)),
@@ -125,7 +128,7 @@ def _of_operations(
     for i in gone:
         moved = next((j for j in new if now[j] == was[i]), None)
         if moved is None:
-            behind = f"after {before[i - 1]}" if i else "the first"
+            behind = f"after the {before[i - 1].op_class}" if i else "the first"
             yield f"dropped: operation {i + 1} of {len(before)}, {before[i]}, {behind}"
         else:
             new.remove(moved)
@@ -135,7 +138,9 @@ def _of_operations(
 
 def _of_one(number: int, old: GoldenOperation, new: GoldenOperation) -> Iterator[str]:
     about = f"operation {number}, {new}"
-    if old.hits != new.hits:
+    if new.status != old.status:
+        yield f"{about}: {new.status}, expected {old.status}"
+    elif old.hits != new.hits:
         yield f"{about}: {new.hits} hits, expected {old.hits}"
     # More than was found is judged by the band: of new memories a snapshot knows nothing.
     if lost := sorted(set(old.memories) - set(new.memories)):

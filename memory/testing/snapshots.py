@@ -39,6 +39,7 @@ def check_trace(trace: GoldenTrace, snapshot: SnapshotAssertion) -> None:
     Raises:
         AssertionError: They differ, or there is no snapshot. A line for each difference.
     """
+    __tracebackhide__ = True  # pytest shows the test's own line
     golden = snapshot.use_extension(GoldenTraceExtension)
     if golden != trace:
         lines = golden.get_assert_diff()

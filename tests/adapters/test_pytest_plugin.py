@@ -67,7 +67,7 @@ def test_a_dropped_recall_is_told_in_words(suite, pytester):
     said = suite(other, exits=1)
 
     assert "the memory operations are not those of the snapshot" in said
-    assert "dropped: operation 2 of 3, recall (search of langgraph.store at place " in said
+    assert "dropped: operation 2 of 3, recall (search of langgraph.store at " in said
     assert "tea" not in said.partition("the memory operations")[2].partition("short test")[0]
 
 

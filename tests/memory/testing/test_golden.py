@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from mnemoscope.memory.testing import GoldenTrace
-from mnemoscope.telemetry.event.event import OperationClass, Redacted
+from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
 from mnemoscope.telemetry.event.usage import Usage
 
 WRITES = {"operation": "upsert_memory", "op_class": OperationClass.REMEMBER, "method": "add"}
@@ -63,14 +63,14 @@ def test_the_same_run_is_no_difference(run):
 def test_a_dropped_recall_is_named(run):
     """Which one of how many, and what came before it."""
     (line,) = run(("profile", "write")).differences(run())
-    assert line.startswith("dropped: operation 3 of 3, recall (search of mem0 at place ")
-    assert line.endswith("), after remember (add of mem0)")
+    assert line.startswith("dropped: operation 3 of 3, recall (search of mem0 at ")
+    assert line.endswith("), after the remember")
 
 
 def test_a_new_recall_is_named(run):
     """As the one that was dropped."""
     (line,) = run(("profile", "write", "notes", "more")).differences(run())
-    assert line.startswith("new: operation 4 of 4, recall (search of mem0 at place ")
+    assert line.startswith("new: operation 4 of 4, recall (search of mem0 at ")
 
 
 def test_another_order_is_one_difference(run):
@@ -78,6 +78,15 @@ def test_another_order_is_one_difference(run):
     (line,) = run(("write", "profile", "notes")).differences(run())
     assert line.startswith("reordered: ")
     assert "was operation" in line
+
+
+def test_a_failure_is_named(event_factory):
+    """So that no snapshot is kept of an outage, unseen."""
+    (line,) = (
+        GoldenTrace.of([event_factory(status=Status.DEGRADED)])
+        .differences(GoldenTrace.of([event_factory(hits=3)]))
+    )  # fmt: skip
+    assert line == "operation 1, recall (search of mem0): degraded, expected ok"
 
 
 def test_fewer_hits_and_other_contents_are_named(run):

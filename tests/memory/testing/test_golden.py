@@ -51,7 +51,7 @@ def test_a_trace_is_small_and_holds_no_content(run):
     assert trace.operations[1].memories == trace.operations[2].memories
     assert (trace.tokens, trace.cost_usd) == (1_000, 0.01)
     encoded = msgspec.json.encode(trace)
-    assert not {b"tea", b"m-1", b"elsewhere", b"notes"} & set(encoded.split(b'"'))
+    assert not [word for word in (b"tea", b"m-1", b"elsewhere", b"notes") if word in encoded]
     assert msgspec.json.decode(encoded, type=GoldenTrace) == trace
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -17,6 +18,7 @@ from qdrant_client import QdrantClient, models
 from mnemoscope.memory import ConfigurationError
 from mnemoscope.memory.testing import Toxic, Toxics, scope_for_tests
 from tests.kit.adapter_cases import CASES, hosted_account
+from tests.kit.patience import GIVE_UP_S
 
 HERE = ("memories", "c-42")
 READS = {"recall", "resume"}
@@ -153,6 +155,21 @@ def test_a_store_that_hangs_is_left_at_the_deadline(is_async, eventually):
         assert strikes[0].type == "hang"
         assert store.status() == "timeout"
         assert eventually(lambda: len(store.found()) == 3)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_call_that_hangs_ends_as_its_toxic_is_removed(is_async, eventually):
+    """Without a deadline too: no thread of a test is left behind."""
+    with (
+        called_store(is_async=is_async, deadline_recall_s=0.0) as store,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        store.found()
+        with Toxics(Toxic("hang")).on(store.client) as strikes:
+            found = pool.submit(store.found)
+            assert eventually(lambda: bool(strikes))
+            assert not found.done()
+        assert found.result(GIVE_UP_S) == []
 
 
 def test_a_slow_store_answers_after_its_latency(store):

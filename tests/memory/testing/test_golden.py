@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from mnemoscope.memory.testing import GoldenTrace
-from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
-from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.telemetry import OperationClass, Redacted, Status, Usage
 
 WRITES = {"operation": "upsert_memory", "op_class": OperationClass.REMEMBER, "method": "add"}
 

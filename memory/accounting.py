@@ -11,7 +11,9 @@ from ..telemetry.event.budget_event import BudgetEvent
 from ..telemetry.event.event import VERDICT, Event, OperationClass, Redacted, Status
 from ..telemetry.event.kinds import Level
 from ..telemetry.event.parent_run import ParentRun
+from ..telemetry.event.part import EventPart
 from ..telemetry.event.trace import Tracing
+from ..telemetry.event.trace_ref import TraceRef
 from ..telemetry.event.usage import Usage
 from ..telemetry.pricing.prices import Prices
 from ..telemetry.process.faults import Faults
@@ -53,27 +55,42 @@ class VerdictEvents:
 
     def emit(self, scope: Scope, verdict: VerdictEvent, content: Redacted | None = None) -> None:
         """Emit the event of a verdict on something that was done for *scope*."""
+        about = VERDICT, RULE, verdict.rule
+        self.tell(scope, verdict, about, content=content)
+
+    def tell(
+        self,
+        scope: Scope,
+        part: EventPart,
+        about: tuple[str, str, str],
+        *,
+        content: Redacted | None = None,
+        below: TraceRef | None = None,
+    ) -> None:
+        """Emit the event of a notice: *about* is its operation, store and method."""
+        # Below a span of another time there is no place of ours in LangSmith's tree of now.
+        operation, store, method = about
         labels = self.labels.redacted(scope)
         event = Event(
             writer_id=self.drain.writer_id,
             writer_seq=self.drain.next_seq(),
             started_ns=self.wall_ns(),
             duration_s=0.0,
-            operation=VERDICT,
+            operation=operation,
             op_class=OperationClass.MODEL,
-            store=RULE,
-            method=verdict.rule,
+            store=store,
+            method=method,
             status=Status.OK,
-            trace=self.tracing.capture(),
+            trace=self.tracing.capture() if below is None else self.tracing.child(below),
             subject=self.labels.subject(scope),
             tenant=labels.tenant,
             agent=labels.agent,
             feature=labels.feature,
             run=labels.run,
             purpose=labels.purpose,
-            parent_run=self.parent_run(),
+            parent_run=self.parent_run() if below is None else None,
             content=content,
-            parts=(verdict,),
+            parts=(part,),
         )
         self.drain.emit(event)
 

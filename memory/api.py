@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from ..telemetry.event.event import Event, Redacted
     from ..telemetry.event.kinds import Status
     from ..telemetry.event.memory_label import MemoryLabel
+    from ..telemetry.event.outcome_event import OutcomeEvent
     from ..telemetry.event.part import EventPart
     from ..telemetry.event.subject import Subject
     from ..telemetry.event.trace_ref import TraceRef
@@ -283,6 +284,7 @@ __all__ = [
     "ObservedRun",
     "Operation",
     "OperationClass",
+    "OutcomeEvent",
     "Page",
     "PastRecall",
     "Policy",
@@ -346,6 +348,7 @@ _MODULES = {
         "..telemetry.event.event": "Event Redacted",
         "..telemetry.event.kinds": "Status",
         "..telemetry.event.memory_label": "MemoryLabel",
+        "..telemetry.event.outcome_event": "OutcomeEvent",
         "..telemetry.event.part": "EventPart",
         "..telemetry.event.subject": "Subject",
         "..telemetry.event.trace_ref": "TraceRef",

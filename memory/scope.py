@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .features import FeatureFactory
     from .guard.guard import Guard
     from .matches.match import RedactionCallback
+    from .outcomes.outcomes import Outcomes, RunOutcome
     from .privacy.engine.redaction import Redaction
     from .privacy.engine.redactor import Redactor
     from .retention.scoped import ScopedRetention
@@ -108,6 +109,7 @@ class Mnemoscope:
         self._parts: Parts | None = None
         self._observed: dict[str, Guard] = {}
         self._vault: GuardedVault | None = None
+        self._posted: Outcomes | None = None
         if self._settings.disabled:
             return
         from .build import build  # noqa: PLC0415 - the sinks cost time to import
@@ -469,6 +471,77 @@ class Mnemoscope:
         from .assemble.assembly import aassemble, estimate_tokens  # noqa: PLC0415 - where wanted
 
         return await aassemble(blocks, total, count or estimate_tokens)
+
+    def outcome(
+        self,
+        outcome: RunOutcome,
+        *,
+        run: str | None = None,
+        accepted: bool | None = None,
+        score: float | None = None,
+        failed_in: str | None = None,
+        after_s: float | None = None,
+        traceparent: str | None = None,
+    ) -> None:
+        """
+        Tell what became of the result of a run: sealed, exported and counted, as all events are.
+
+        Args:
+            outcome: ``used``, ``corrected`` or ``discarded``.
+            run: The run, where it is not that of the context.
+            accepted: Whether somebody accepted the result.
+            score: Its quality, 0 to 1.
+            failed_in: The agent in which it began to fail, where it did.
+            after_s: Seconds from a failure until it was noticed.
+            traceparent: Of the span that the outcome is about, as W3C Trace Context has it. None:
+                the span around the call.
+
+        Raises:
+            ConfigurationError: One of them makes no sense.
+        """
+        if (outcomes := self._outcomes) is not None:
+            outcomes.post(
+                outcome,
+                run=run,
+                accepted=accepted,
+                score=score,
+                failed_in=failed_in,
+                after_s=after_s,
+                traceparent=traceparent,
+            )
+
+    def note_progress(self, done: int, of: int) -> None:
+        """
+        Tell how many nodes *of* a graph are *done*; what is behind its budget is counted.
+
+        Raises:
+            ConfigurationError: There are fewer nodes than are done.
+        """
+        if (outcomes := self._outcomes) is not None:
+            spent = [each.spent / each.budget.limit for each in self.budgets]
+            outcomes.progress(done, of, spent)
+
+    def compare_labels(self, labels: Mapping[str, str]) -> None:
+        """
+        Compare the *labels* of canonical inputs with those of the latest comparison.
+
+        Inputs and labels are sealed as keyed hashes. Call it once a week with the same ten inputs.
+
+        Raises:
+            ConfigurationError: The audit sink is off.
+            AuditError: The trail cannot be read.
+        """
+        if (outcomes := self._outcomes) is not None and self._parts is not None:
+            key = self._parts.services.digest_key("labels")
+            outcomes.compare_labels(labels, key, self.audit.references)
+
+    @property
+    def _outcomes(self) -> Outcomes | None:
+        if self._parts is not None and self._posted is None:
+            from .outcomes.outcomes import Outcomes  # noqa: PLC0415 - only where it is wanted
+
+            self._posted = Outcomes(self._parts.accounting.verdicts)
+        return self._posted
 
     def text_to_embed(self, text: str) -> str:
         """

@@ -8,6 +8,7 @@ from .budget_event import BudgetEvent
 from .memory_label import MemoryLabel
 from .memory_store import MemoryStore
 from .node_run import NodeRun
+from .outcome_event import OutcomeEvent
 from .part import CarriedPart, EventPart, UnknownPart
 from .phase import OperationPhases
 from .spared import Spared
@@ -21,6 +22,7 @@ OWN: Final[tuple[type[EventPart], ...]] = (
     MemoryStore,
     NodeRun,
     OperationPhases,
+    OutcomeEvent,
     Spared,
     ToolRun,
     Usage,

@@ -97,6 +97,7 @@ class PrometheusSink:
                 if event.is_notice:
                     if (verdict := event.part(VerdictEvent)) is not None:
                         _count_verdict(self._metrics, verdict)
+                    _count_parts(self._metrics, event)
                     continue  # no store was asked, and nobody waited
                 exemplar = _exemplar(event.trace) if id(event) in shown else None
                 _count(self._metrics, event, own_s, exemplar)

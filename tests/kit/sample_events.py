@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from mnemoscope.memory.api import MemoryLabel
+from mnemoscope.memory.api import MemoryLabel, OutcomeEvent
 from mnemoscope.telemetry.event.budget_event import BudgetEvent
 from mnemoscope.telemetry.event.event import (
     Deletes,
@@ -134,6 +134,15 @@ _parts = (
     | labels
     | st.builds(Spared, text)
     | st.builds(MemoryStore, text)
+    | st.builds(
+        OutcomeEvent,
+        outcome=st.sampled_from(["used", "corrected", "discarded", "labels", "progress"]),
+        accepted=st.none() | st.booleans(),
+        score=st.none() | st.floats(0, 1),
+        detected_after_s=st.none() | _seconds,
+        same=_counts,
+        changed=_counts,
+    )
 )
 
 events = st.builds(

@@ -17,6 +17,7 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
+from mnemoscope.memory.api import OutcomeEvent
 from mnemoscope.telemetry.event.error_kinds import ErrorKind
 from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
 from mnemoscope.telemetry.event.trace import TraceRef
@@ -404,6 +405,17 @@ def test_combinations_of_bounded_labels_are_bounded_too(registry, event_factory)
     tokens = {k: v for k, v in scraped(registry).items() if k[0] == "mnemoscope_tokens_total"}
     assert len(tokens) <= 2_001
     assert sum(tokens.values()) == 6_000
+
+
+def test_an_outcome_is_counted_though_it_is_a_notice(registry, sink, event_factory):
+    """By what it measures, and as no operation: no store was asked."""
+    outcome = OutcomeEvent(outcome="used", score=0.5)
+    sink.write([event_factory(op_class=OperationClass.MODEL, parts=(outcome,))])
+
+    name = "event_part_total"
+    assert value(registry, name, part="outcome", measurement="success") == 1
+    assert value(registry, name, part="outcome", measurement="cascade") is None
+    assert series(registry, "operation_duration_seconds_count") == []
 
 
 def test_an_agent_has_series_of_its_own(registry, sink, event_factory):

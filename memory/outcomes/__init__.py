@@ -1,0 +1,1 @@
+"""What becomes of the results of runs: outcomes, canonical labels, progress."""

@@ -240,6 +240,9 @@ bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up, expo
 bench-blast-radius: $(STAMP)  ## Measure how long the blast radius of a memory takes to be found: ARGS="--events N"
 	@$(PY) -m benchmarks.blast_radius $(ARGS)
 
+bench-deviations: $(STAMP)  ## Plant stories in noisy weeks, count what is found, and the memory: ARGS="--seeds A B --events N"
+	@$(PY) -m benchmarks.deviations $(ARGS)
+
 bench-verdicts: $(STAMP)  ## Make 10,000 verdicts of all rules again, and have one fact of each changed: ARGS="--verdicts N"
 	@$(PY) -m benchmarks.verdicts $(ARGS)
 

@@ -61,6 +61,11 @@ COMMANDS: Table = {
                 "Show the writer of a memory, the runs that recalled it, and their later writes.",
                 "audit.blast_radius:blast_radius",
             ),
+            "deviations": Command(
+                "Show runs of agents that are not as the days before, and work that earned "
+                "nothing.",
+                "audit.deviations:deviations",
+            ),
             "erase": Command(
                 "Erase a customer from every store and the audit trail, and record a proof.",
                 "audit.erase:erase",

@@ -19,6 +19,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+import orjson
+
 from ..delivery.sink import DeliveryError, SinkOutput
 from ..event.event import Event
 from ..event.parent_run import ParentRun
@@ -26,6 +28,7 @@ from ..network.probe import is_this_machine, status_of
 from ..network.timeouts import failure, quiet, time_limit
 from ..process.fork import reset_after_fork
 from ..process.late_imports import LATE_IMPORTS
+from .feedback import feedback_of
 from .runs import SINK, runs_of
 
 if TYPE_CHECKING:
@@ -108,7 +111,9 @@ class LangSmithSink:
 
     def write(self, batch: Sequence[Event], /) -> None:
         """Create the batch's runs, complete from the start, or raise `DeliveryError`."""
-        self._opened().send(batch, content=self._content)
+        out = self._opened()
+        out.send(batch, content=self._content)
+        out.send_feedback([found for each in batch if (found := feedback_of(each)) is not None])
 
     def flush(self, timeout_s: float, /) -> bool:
         """Return True: nothing waits here."""
@@ -203,6 +208,23 @@ class _Connection:
             # Once more from the start: what made the body has used the runs up.
             if body is None or not self._sent(body):
                 self._ingest([*runs()])
+
+    def send_feedback(self, found: Sequence[dict[str, Any]]) -> None:
+        """Create *found*; a run that LangSmith does not have takes none. Or raise."""
+        from langsmith.utils import LangSmithNotFoundError  # noqa: PLC0415 - see above
+
+        for each in found:
+            with quiet(*_LOGGERS), time_limit(TIMEOUT_S):
+                try:
+                    self._client.request_with_retries(  # pyright: ignore[reportUnknownMemberType] - see above
+                        "POST",
+                        "/feedback",
+                        request_kwargs={"data": orjson.dumps(each)},
+                        stop_after_attempt=1,
+                        to_ignore=(LangSmithNotFoundError,),
+                    )
+                except Exception as exc:
+                    raise failure("LangSmith") from exc
 
     def _body(self, runs: Iterator[dict[str, Any]]) -> bytes | None:
         """Return the encoded body, or None if the client has to encode *runs*."""

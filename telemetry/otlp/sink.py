@@ -21,6 +21,7 @@ from ..process.fork import reset_after_fork
 from ..process.late_imports import LATE_IMPORTS
 from .conventions.attributes import SINK
 from .host import host_meter_provider, host_tracer_provider, host_tracing
+from .langfuse import langfuse_scores
 from .metrics import Instruments, instruments_of
 from .phases import with_phases
 from .probe import collectors, reach
@@ -68,6 +69,7 @@ class Exports:
         self._spans = DeferredSpans(host, content=content) if host else None
         self._instruments = self._measuring(host_metrics)
         self._measured: set[str] = set()
+        self._scores = langfuse_scores() if self._own_traces else None
 
     def _measuring(self, host: MeterProvider | None) -> Instruments[Any] | None:
         if host is not None:
@@ -96,10 +98,12 @@ class Exports:
                 self._spans.write(event)
         if self._own_traces is not None:
             self._own_traces.deliver(batch)
+        if self._scores is not None:
+            self._scores.send(batch)
 
     def close(self) -> None:
         """Close our own exports."""
-        for own in (self._own_traces, self.own_metrics):
+        for own in (self._own_traces, self.own_metrics, self._scores):
             if own is not None:
                 own.close()
 

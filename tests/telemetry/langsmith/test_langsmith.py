@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -10,7 +11,14 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from mnemoscope.memory.api import OperationClass, Redacted, Status, TraceRef, Usage
+from mnemoscope.memory.api import (
+    OperationClass,
+    OutcomeEvent,
+    Redacted,
+    Status,
+    TraceRef,
+    Usage,
+)
 from mnemoscope.telemetry.event.parent_run import ParentRun
 from mnemoscope.telemetry.langsmith import sink as langsmith_sink
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink, capture_parent
@@ -404,3 +412,65 @@ class TestQuiet:
         assert sink._inherited == [parents]
         sink.close(1.0)
         parents.close()
+
+
+RUN = "11111111-2222-4333-8444-555555555555"
+
+
+@pytest.fixture
+def posted(langsmith_server, sink, make_event):
+    """Return a function that sends an outcome, and returns the feedback that LangSmith has."""
+
+    def post(outcome, **given):
+        fields = {"operation": "outcome", "op_class": OperationClass.MODEL, "store": "outcome"}
+        event = make_event(parts=(outcome,), **fields, **given)
+        sink.write([event])
+        sink.write([event])
+        bodies = [json.loads(each) for each in langsmith_server.http.bodies("/feedback")]
+        assert bodies[1:] == bodies[:1]  # sent again, it is the same one
+        return bodies[0] if bodies else None
+
+    return post
+
+
+def test_an_outcome_is_feedback_on_the_run_around(posted):
+    """Its score, and its word as the value."""
+    order = f"20260101T000000000000Z{RUN}"
+
+    found = posted(OutcomeEvent(outcome="corrected", score=0.4), parent_run=ParentRun(order))
+
+    assert (found["run_id"], found["key"]) == (RUN, "outcome")
+    assert (found["score"], found["value"]) == (0.4, "corrected")
+
+
+def test_an_outcome_without_a_score_is_one_or_nothing(posted, langsmith_server, sink, make_event):
+    """A success is 1. The run is known by the span that the outcome is below."""
+    sink.write([make_event(trace=TraceRef(7, 8), op_class=OperationClass.MODEL)])
+    (of_the_graph,) = langsmith_server.runs
+
+    found = posted(OutcomeEvent(outcome="used"), trace=TraceRef(7, 9, 8))
+
+    assert (found["run_id"], found["score"]) == (of_the_graph, 1.0)
+
+
+def test_what_is_about_no_run_is_no_feedback(posted):
+    """A comparison of labels is a run, as other notices are, and nothing else."""
+    assert posted(OutcomeEvent(outcome="labels", same=9, changed=1)) is None
+
+
+def test_a_run_that_langsmith_does_not_have_loses_nothing_else(langsmith_server, sink, make_event):
+    """It answers 404, and the batch counts as delivered."""
+    answer = langsmith_server.http.answer
+
+    def without_feedback(handler):
+        if handler.path == "/feedback":
+            langsmith_server.http.respond(handler, 404, b"{}", content_type="application/json")
+        else:
+            answer(handler)
+
+    langsmith_server.http.answer = without_feedback
+    outcome = OutcomeEvent(outcome="used")
+
+    sink.write([make_event(parts=(outcome,), trace=TraceRef(7, 9, 8)), make_event()])
+
+    assert len(langsmith_server.runs) == 2

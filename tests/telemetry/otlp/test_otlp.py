@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -23,6 +24,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRat
 from mnemoscope.memory.api import (
     DeliveryError,
     OperationClass,
+    OutcomeEvent,
     Redacted,
     Status,
     TraceRef,
@@ -918,3 +920,63 @@ class TestQuiet:
             otel_context.detach(token)
 
         assert len(finished.get_finished_spans()) == 1
+
+
+LANGFUSE_SCORES = "/api/public/scores"
+
+
+@pytest.fixture
+def langfuse(http_receiver, monkeypatch):
+    """A Langfuse on loopback that the environment points to."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"{http_receiver.url}/api/public/otel")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Basic%20cGs6c2s=")
+    return http_receiver
+
+
+@pytest.fixture
+def outcome(make_event):
+    """The event of an outcome."""
+    fields = {"operation": "outcome", "op_class": OperationClass.MODEL, "store": "outcome"}
+    return make_event(parts=(OutcomeEvent(outcome="discarded", score=0.2),), **fields)
+
+
+def test_an_outcome_is_a_score_of_its_trace(langfuse, sink, outcome, make_event):
+    """With the export's own headers; the same one, however often it is sent."""
+    sink.write([outcome, make_event()])
+
+    ((path, headers, body),) = [each for each in langfuse.requests if each[0] == LANGFUSE_SCORES]
+    assert headers["Authorization"] == "Basic cGs6c2s="
+    assert json.loads(body) == {
+        "id": outcome.event_id,
+        "traceId": outcome.trace.trace_hex,
+        "name": "outcome",
+        "value": 0.2,
+        "dataType": "NUMERIC",
+        "comment": "discarded",
+    }
+    assert path == LANGFUSE_SCORES
+
+
+def test_a_score_that_langfuse_does_not_take_is_delivered_again(langfuse, sink, outcome):
+    """The batch failed: the lane knows when to try again."""
+
+    def refuse(handler):
+        langfuse.respond(handler, 503 if handler.path == LANGFUSE_SCORES else 200)
+
+    langfuse.answer = refuse
+
+    with pytest.raises(DeliveryError, match="Langfuse answered 503"):
+        sink.write([outcome])
+
+
+def test_another_collector_is_sent_no_scores(http_receiver, sink, outcome, monkeypatch):
+    """They are attributes of the outcome's span, by the GenAI conventions."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", http_receiver.url)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+
+    OtlpSink().write([outcome])
+
+    paths = {path for path, _headers, _body in http_receiver.requests}
+    assert paths <= {"/v1/traces", "/v1/metrics"}
+    assert b"gen_ai.evaluation.score.label" in b"".join(http_receiver.bodies("/v1/traces"))

@@ -20,6 +20,7 @@ def spend() -> Board:
         rows=(
             Row(title="Which feature caused it?", panels=_features()),
             Row(title="Which agent caused it?", panels=_agents()),
+            Row(title="What becomes of results?", panels=_outcomes()),
             Row(title="Against its own past", panels=_past()),
             Row(title="Budgets", panels=_budgets()),
             Row(title="What do rules decide?", panels=_rules()),
@@ -122,6 +123,40 @@ def _agents() -> tuple[AnyPanel, ...]:
                     legend="{{agent}} {{class}}",
                 )
                 for which in ('="model"', '!="model"')
+            ),
+        ),
+    )
+
+
+def _outcomes() -> tuple[AnyPanel, ...]:
+    posted = f'mnemoscope_event_part_total{{{JOB},part="outcome",measurement'
+    return (
+        lines(
+            About(
+                title="Outcomes",
+                shows="What applications posted of their runs' results in the last hour.",
+                act="fewer `used`, or more `falling_score` and `cascade`: `mnemoscope audit show "
+                "--run` has a run's memory.",
+                unit="short",
+                span=12,
+            ),
+            Query(
+                expr=f'sum by (measurement) (increase({posted}!="detected_after_s"}}[1h]))',
+                legend="{{measurement}}",
+            ),
+        ),
+        lines(
+            About(
+                title="Cost of a success",
+                shows="US dollars of all model calls for each successful outcome of the window.",
+                act="a rise is a dearer prompt or fewer successes: the panels around say which.",
+                unit="currencyUSD",
+                span=12,
+            ),
+            Query(
+                expr=f"sum(increase({_COST}{{{JOB}}}[$__range])) / "
+                f'sum(increase({posted}="success"}}[$__range]))',
+                legend="a success",
             ),
         ),
     )

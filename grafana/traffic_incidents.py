@@ -83,7 +83,7 @@ class Incidents:
         self._store = stores.store
         self._database = InMemoryStore()
         self._edited = scope.store(self._database)
-        self._calls, self._profiles = itertools.count(), itertools.count()
+        self._calls, self._profiles, self._labels = (itertools.count() for _ in range(3))
         observe = scope.observe
         self._contacts = observe(store="crm", operation="search_memory", neutral=list)(self._ask)
         self._archive = observe(store="archive", operation="search_memory", neutral=list)(_hang)
@@ -114,6 +114,7 @@ class Incidents:
             yield self._edit
             yield self._echo
             yield lambda: self._lame.add("a conversation", user_id="c-1")
+            yield self._outcomes
 
     def _begin_late(self) -> None:
         self._bodies.enter_context(context(run="late"))
@@ -135,6 +136,14 @@ class Incidents:
             self._edited.put(("notes", "c-1"), "first", {"text": "would like a quiet room"})
             self._edited.get(("notes", "c-1"), "first")
             self._edited.put(("notes", "c-1"), "second", {"text": "would like a quiet room"})
+
+    def _outcomes(self) -> None:
+        with context(tenant="demo", agent="concierge"):
+            for score in (0.9, 0.8, 0.7):
+                self._scope.outcome("used", run="scored", score=score)
+            self._scope.outcome("corrected", failed_in="librarian", after_s=18_000)
+            self._scope.compare_labels({"late invoice": f"label {next(self._labels)}"})
+            self._scope.note_progress(1, 10)
 
     def _fail(self) -> dict[str, Any]:
         raise ConnectionRefusedError(111, "Connection refused")

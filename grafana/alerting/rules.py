@@ -10,15 +10,25 @@ from .promql import RuleSpeed
 from .rule import RuleGroup
 from .rules_latency import latency
 from .rules_memory import memory
+from .rules_outcomes import outcomes
 from .rules_privacy import privacy
 from .rules_sinks import sinks
 from .rules_spend import spend
+from .rules_watchdog import watchdog
 
 
 def groups(objectives: Objectives, pace: RuleSpeed | None = None) -> Sequence[RuleGroup]:
     """Return all rules, with the latency rules of *objectives*."""
     at = pace or RuleSpeed()
-    return latency(at, objectives), memory(at), spend(at), privacy(at), sinks(at)
+    return (
+        latency(at, objectives),
+        memory(at),
+        spend(at),
+        privacy(at),
+        sinks(at),
+        outcomes(at),
+        watchdog(at),
+    )
 
 
 def rule_file(

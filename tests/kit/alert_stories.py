@@ -454,6 +454,174 @@ def costs(*phases):
     return by_two(cost(counter(*phases, (1, 0))))
 
 
+def outcome(measurement, values):
+    """Return what was counted of outcomes."""
+    return one(PARTS, values, part="outcome", measurement=measurement)
+
+
+def of_week(alert, some, every, beyond, within, *, fewest=0, scale=100):
+    """
+    Return the stories of an alert on a ratio of the last week.
+
+    *beyond* and *within* are ratios just on either side of the limit, times *scale*.
+    """
+
+    def weeks(ratio, an_hour, weeks=3):
+        steps = 7 * 24 * weeks
+        return by_two(
+            outcome(every, counter((steps, an_hour)))
+            | outcome(some, counter((steps, an_hour * ratio / scale)))
+            | outcome("used", counter((steps, 7 * an_hour)))
+        )
+
+    hourly = AN_HOUR
+    found = [
+        still(alert, f"{beyond} of {scale}, for weeks", weeks(beyond, 10), hourly, value=beyond),
+        quiet(alert, f"{within} of {scale}, for weeks", weeks(within, 10), hourly),
+    ]
+    if fewest:
+        few, enough = 0.9 * fewest / 168, 1.1 * fewest / 168
+        found += [
+            quiet(alert, "too few to say", weeks(beyond, few), hourly),
+            fires(alert, "just as many as it takes", weeks(beyond, enough), hourly),
+        ]
+    return found
+
+
+def success_costs(*phases, an_hour=1.0):
+    """Return dollars and successes; *phases* are (hours, dollars for each success)."""
+    hours = sum(steps for steps, _usd in phases)
+    dollars = counter(*((steps, usd * an_hour) for steps, usd in phases))
+    return by_two(cost(dollars) | outcome("success", counter((hours, an_hour))))
+
+
+DAY = 24
+COST_PER_SUCCESS = [
+    still(
+        "CostPerSuccessJump",
+        "1.7 times as much as a week ago, and less than in between and before",
+        success_costs((7 * DAY, 20), (3 * DAY, 4), (4 * DAY, 20), (2 * DAY, 7)),
+        AN_HOUR,
+        value=7,
+    ),
+    fires("CostPerSuccessJump", "1.6 times", success_costs((9 * DAY, 5), (3 * DAY, 8)), AN_HOUR),
+    quiet("CostPerSuccessJump", "1.4 times", success_costs((9 * DAY, 5), (9 * DAY, 7)), AN_HOUR),
+    *(
+        case(
+            "CostPerSuccessJump",
+            f"{a_day} successes a day",
+            success_costs((9 * DAY, 5), (3 * DAY, 10), an_hour=a_day / DAY),
+            AN_HOUR,
+        )
+        for case, a_day in ((fires, 22), (quiet, 18))
+    ),
+]
+
+
+def tokens(*phases):
+    """Return an agent's tokens; *phases* are (steps, tokens a minute)."""
+    return by_two(one("mnemoscope_agent_tokens_total", counter(*phases), agent="reader"))
+
+
+TOKEN_SPIKE = [
+    still(
+        "TokenSpike",
+        "eleven times as many for five minutes",
+        tokens((120, 1_000), (6, 10_800)),
+        value=54_000,
+    ),
+    quiet("TokenSpike", "nine times as many", tokens((120, 1_000), (20, 9_000))),
+    over("TokenSpike", "eleven times as many for ten minutes", tokens((120, 1_000), (11, 11_000))),
+    still(
+        "TokenSpike",
+        "eleven times the mean, and less than once in that hour",
+        tokens((120, 1_000), (5, 20_000), (25, 1_000), (6, 33_000)),
+    ),
+    still(
+        "TokenSpike",
+        "twelve times as many as in an hour, and more in the hour before",
+        tokens((90, 30_000), (75, 1_000), (6, 12_000)),
+    ),
+    quiet(
+        "TokenSpike",
+        "much in the hour, and nothing in its last half",
+        tokens((120, 3_000), (40, 1_000), (20, 12_000)),
+    ),
+    fires("TokenSpike", "11,000 tokens", tokens((120, 100), (6, 2_200))),
+    quiet("TokenSpike", "9,000 tokens", tokens((120, 100), (6, 1_800))),
+]
+
+
+def durations(*phases):
+    """Return an agent's recalls; *phases* are (steps, calls a minute, seconds, share of 3 s)."""
+    name, labels = "mnemoscope_agent_duration_seconds", 'job="app",agent="reader",class="recall"'
+    count = counter(*((steps, calls) for steps, calls, _s, _share in phases))
+    quick = counter(*((steps, calls * (1 - share)) for steps, calls, _s, share in phases))
+    spent = counter(*((steps, calls * seconds) for steps, calls, seconds, _share in phases))
+    return by_two(
+        {
+            f'{name}_bucket{{{labels},le="0.1"}}': quick,
+            f'{name}_bucket{{{labels},le="5.0"}}': count,
+            f'{name}_bucket{{{labels},le="+Inf"}}': count,
+            f"{name}_count{{{labels}}}": count,
+            f"{name}_sum{{{labels}}}": spent,
+        }
+    )
+
+
+AGENT_SLOW = [
+    still(
+        "AgentSlow",
+        "a mean of 0.55 s for five minutes, where nearly all take less than 0.1",
+        durations((90, 4, 0.05, 0), (6, 12, 0.55, 1)),
+    ),
+    quiet("AgentSlow", "a mean of 0.42 s", durations((90, 4, 0.05, 0), (20, 4, 0.42, 0))),
+    over(
+        "AgentSlow",
+        "a mean of 0.55 s for twelve minutes: it was in the hour before",
+        durations((90, 4, 0.05, 0), (13, 4, 0.55, 1)),
+    ),
+    still(
+        "AgentSlow",
+        "four in ten minutes were much slower, until three minutes ago",
+        durations((90, 4, 0.05, 0), (5, 4, 1.5, 0), (4, 4, 0.05, 0)),
+    ),
+    quiet(
+        "AgentSlow",
+        "more calls for a while, each a little slower",
+        durations((90, 4, 0.05, 0), (5, 12, 0.42, 0), (10, 4, 0.05, 0)),
+    ),
+    quiet(
+        "AgentSlow",
+        "one call in ten takes seconds anyway, of half an hour",
+        durations((90, 4, 0.05, 0.2), (35, 4, 0.05, 0), (6, 4, 0.55, 0)),
+    ),
+    still(
+        "AgentSlow",
+        "one in five took seconds in the hour before this one",
+        durations((90, 4, 0.05, 0.2), (70, 4, 0.05, 0), (6, 4, 0.55, 0)),
+    ),
+    still("AgentSlow", "3 s", durations((90, 4, 0.05, 0), (6, 4, 3, 0)), value=3),
+    *(
+        case(
+            "AgentSlow",
+            f"{calls} calls in five minutes",
+            durations((90, calls / 5, 0.05, 0), (6, calls / 5, 0.6, 0)),
+        )
+        for case, calls in ((fires, 11), (quiet, 9))
+    ),
+    quiet(
+        "AgentSlow",
+        "one process waits for seconds anyway, and another has most calls",
+        {
+            f'{name.removesuffix("}")},process="{process}"}}': values
+            for process, share, calls in (("quick", 0, 20), ("slow", 1, 12))
+            for name, values in durations((90, calls, 0.05, share), (20, calls, 0.6, share)).items()
+        },
+    ),
+]
+
+
 BURNS_FAST = [
     *(
         case(
@@ -1096,6 +1264,15 @@ NEAR = [
 """The near side of the thresholds, windows and waits of all other alerts."""
 
 STORIES = [
+    *of_week("TaskSuccessLow", "success", "all", 84, 86, fewest=20),
+    *of_week("Cascades", "cascade", "all", 11, 9, fewest=20),
+    *of_week("LabelsUnstable", "changed_labels", "labels", 6, 4.5),
+    *of_week("DetectionSlow", "detected_after_s", "detected", 15_000, 14_000, scale=1),
+    *COST_PER_SUCCESS,
+    *TOKEN_SPIKE,
+    *AGENT_SLOW,
+    *of_counter("ScoreFalling", PARTS, 15, part="outcome", measurement="falling_score"),
+    *of_counter("BudgetAheadOfGraph", PARTS, 15, part="outcome", measurement="budget_ahead"),
     *NEAR,
     # -- latency -----------------------------------------------------------------------------------
     fires(

@@ -154,6 +154,9 @@ bench-secrets: $(STAMP)  ## Score the search for secrets on other scanners' test
 bench-recall: $(STAMP)  ## Measure what redaction costs in recall: make bench-recall CONVERSATIONS=FOLDER ARGS="--model none"
 	@$(PY) -m benchmarks.recall $(CONVERSATIONS) $(ARGS)
 
+bench-golden: $(STAMP)  ## Plant regressions of recall and see whether a replay finds them: make bench-golden CONVERSATIONS=FOLDER
+	@$(PY) -m benchmarks.golden_recall $(CONVERSATIONS)
+
 bench-hygiene: $(STAMP)  ## Measure what the memory doctor finds of planted junk: make bench-hygiene CONVERSATIONS=FOLDER
 	@$(PY) -m benchmarks.hygiene $(CONVERSATIONS)
 

@@ -30,8 +30,8 @@ NONE_APPROVED = "a human has not approved it as it is"
 class _Choice(StrEnum):
     """A reviewer's answer about one recall."""
 
-    APPROVE = "a"
-    REJECT = "r"
+    APPROVE = "y"
+    REJECT = "n"
     SKIP = "s"
     QUIT = "q"
 
@@ -154,7 +154,7 @@ def approved_cases(log: AuditLog, file: Path) -> tuple[list[GoldenCase], Counter
 
 def _asked() -> _Choice:
     while True:
-        text = typer.prompt("(a)pprove, (r)eject, (s)kip or (q)uit", default="s")
+        text = typer.prompt("does this answer count: (y)es, (n)o, (s)kip or (q)uit", default="s")
         if text in tuple(_Choice):
             return _Choice(text)
 

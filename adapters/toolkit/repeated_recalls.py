@@ -14,6 +14,7 @@ from ...memory.golden_recall import (
     CandidateFailedError,
     GoldenCase,
     NotRepeatableError,
+    call_by_name,
     past_recall,
     replay_context,
 )
@@ -83,7 +84,7 @@ class GuardedCandidate:
         # and a neutral result told from an empty one.
         last_event.set(None)
         with replay_context(case, customer):
-            answer = _called(getattr(client, case.method), arguments)
+            answer = call_by_name(getattr(client, case.method), arguments)
             if not inspect.iscoroutine(answer):
                 return last_event.get()
             # A task sets what it sets in a context of its own, where the event is looked for.
@@ -100,17 +101,6 @@ def _method_of(client: Any, name: str) -> Method:
     if method.op_class is not OperationClass.RECALL:
         raise NotRepeatableError("the method does not recall, and a candidate is only read")
     return method
-
-
-def _called(target: Any, arguments: Arguments) -> Any:
-    # Stores name their parameters in the table, and take some by position alone.
-    others = dict(arguments)
-    by_position = [
-        others.pop(name)
-        for name, each in inspect.signature(target).parameters.items()
-        if each.kind is inspect.Parameter.POSITIONAL_ONLY and name in others
-    ]
-    return target(*by_position, **others)
 
 
 def _answer_in(event: Event | None) -> CandidateAnswer:

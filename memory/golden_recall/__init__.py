@@ -22,7 +22,8 @@ from .comparison import (
 )
 from .functions import FunctionCandidate
 from .ranking import RankChange, rank_change, recall_at, reciprocal_rank
-from .replayed import REPLAY, past_recall, replay_context
+from .replayed import REPLAY, call_by_name, past_recall, replay_context
+from .shadow import ShadowCounts, shadow
 
 __all__ = [
     "REPLAY",
@@ -38,6 +39,8 @@ __all__ = [
     "ReplayedRecall",
     "Review",
     "ReviewSeals",
+    "ShadowCounts",
+    "call_by_name",
     "case_lines",
     "compare",
     "past_recall",
@@ -46,5 +49,6 @@ __all__ = [
     "recall_at",
     "reciprocal_rank",
     "replay_context",
+    "shadow",
     "trec_files",
 ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import Any, Final
 
 from ..context import Scope, context
-from ..guard.operation import PastRecall
+from ..guard.operation import Arguments, PastRecall
 from .case import GoldenCase
 
 REPLAY: Final = "mnemoscope.replay"
@@ -28,3 +30,15 @@ def past_recall(case: GoldenCase, customer: str | None, most: int) -> PastRecall
     if place is not None and customer is not None:
         place = _CUSTOMER.sub(lambda _found: customer, place)
     return PastRecall(case.content, place, customer, most)
+
+
+def call_by_name(target: Callable[..., Any], arguments: Arguments) -> Any:
+    """Call *target* with *arguments* by the names of its parameters, of whatever kind those are."""
+    # Stores name their parameters in the table, and take some by position alone.
+    others = dict(arguments)
+    by_position = [
+        others.pop(name)
+        for name, each in inspect.signature(target).parameters.items()
+        if each.kind is inspect.Parameter.POSITIONAL_ONLY and name in others
+    ]
+    return target(*by_position, **others)

@@ -82,7 +82,7 @@ def test_only_approved_recalls_count(recorded, collected, review, make_scope, re
     candidate = make_scope()
     store = store_of(candidate)
 
-    assert review(["a", "r", "s", "a", "q"]) == 0
+    assert review(["y", "n", "s", "y", "q"]) == 0
     code, report, said = replay(candidate, "--cases", str(collected), "--k", "3")
 
     assert (code, report["recalls"], report["findings"]) == (0, 2, {})
@@ -98,7 +98,7 @@ def test_only_approved_recalls_count(recorded, collected, review, make_scope, re
 
 def test_a_review_is_in_the_trail(recorded, collected, review, tmp_path):
     """Counts and the hash of the file, sealed, about nobody."""
-    assert review(["a", "a", "r", "q"]) == 0
+    assert review(["y", "y", "n", "q"]) == 0
 
     with closing(sqlite3.connect(tmp_path / "audit.db")) as database:
         headers = database.execute("SELECT header FROM audit_event WHERE kind = 'log'").fetchall()
@@ -115,7 +115,7 @@ def test_what_changes_after_its_approval_counts_no_more(
     recorded, collected, review, make_scope, replay, change
 ):
     """Whoever edits the file cannot approve: each approval is sealed with the key."""
-    assert review(["a", "q"]) == 0
+    assert review(["y", "q"]) == 0
     first, *others = collected.read_text().splitlines()
     case = json.loads(first)
     if change == "query":
@@ -164,7 +164,7 @@ def test_relevant_memories_are_the_measure_where_a_set_has_them(
 
 def test_a_set_is_exported_as_the_field_reads_it(collected, review, tmp_path):
     """TREC's qrels and run, read by `ir_measures`: the answers on record are their own measure."""
-    assert review(["a"] * RECALLS) == 0
+    assert review(["y"] * RECALLS) == 0
     folder = tmp_path / "trec"
 
     assert run(["evaluation", "export", str(collected), str(folder), "--k", "3"]) == 0

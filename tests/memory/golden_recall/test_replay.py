@@ -112,6 +112,24 @@ def test_a_failed_candidate_is_counted_and_never_good(recorded, make_scope, repl
     assert store is not None
 
 
+def test_an_error_is_a_name(recorded, make_scope, replay):
+    """Of a function or a client that raises: nothing of a message, which may quote a query."""
+    candidate = make_scope()
+    store = store_of(candidate)
+
+    def search(query, _most):
+        raise _BrokenError(query)
+
+    code, report, _said = replay(search)
+    wrong, refused, _said = replay(candidate, "--change", "tea=1")
+
+    assert (code, wrong) == (3, 3)
+    assert [*report["errors"].values()] == [*refused["errors"].values()] == [RECALLS]
+    assert [*refused["errors"]] == ["TypeError"]
+    assert not any(query in f"{report}{refused}" for query in ("tea", *QUERIES))
+    assert store is not None
+
+
 def test_a_neutral_result_is_a_failure(recorded, make_scope, replay):
     """A guard that answers with nothing in place of its store has found nothing out."""
     candidate = make_scope(deadline_recall_s=0.000_001)

@@ -71,6 +71,7 @@ def test_a_dropped_recall_is_told_in_words(suite, pytester):
     assert "tea" not in said.partition("the memory operations")[2].partition("short test")[0]
 
 
+@pytest.mark.long
 def test_the_seed_of_toxics_is_an_option(suite):
     """So that the run in which something was found can be made again."""
     code = """

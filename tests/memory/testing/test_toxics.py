@@ -16,6 +16,7 @@ from mem0 import AsyncMemoryClient
 from qdrant_client import QdrantClient, models
 
 from mnemoscope.memory import ConfigurationError
+from mnemoscope.memory.api import StoreAdapter, StoreBinding, Summary, recall
 from mnemoscope.memory.testing import Toxic, Toxics, scope_for_tests
 from tests.kit.adapter_cases import CASES, hosted_account
 from tests.kit.patience import GIVE_UP_S
@@ -313,6 +314,38 @@ def test_a_toxic_of_some_methods_leaves_the_others(store):
         store("put", HERE, "new", {"fact": "coffee"})
 
     assert [each.method.removeprefix("a") for each in strikes] == ["put"]
+
+
+async def test_the_store_of_another_packages_adapter_is_struck():
+    """By what its table says: which method reads, and what stands for no answer."""
+
+    class Notes:
+        notes = ("tea", "coffee")
+
+        async def find(self, word):
+            return {"found": [each for each in self.notes if word in each], "of": 2}
+
+    class Finds:
+        method = recall(
+            "find",
+            neutral=lambda _given: {"found": [], "of": 0},
+            summary=lambda answer, _given: Summary(hits=len(answer["found"])),
+        )
+
+        def __call__(self, _client, _services, /):
+            return StoreBinding(methods={"find": self.method})
+
+    adapter = StoreAdapter(store="notes", client_types=(Notes,), bind=Finds())
+    with scope_for_tests() as (scope, sink):
+        notes = scope.guard(Notes(), adapter=adapter)
+        with Toxics(script=[Toxic("partial"), Toxic("empty"), Toxic("down")]).on(notes) as strikes:
+            answers = [await notes.find("e") for _ in range(3)]
+        assert answers == [
+            {"found": ["tea"], "of": 2}, {"found": [], "of": 0}, {"found": [], "of": 0},
+        ]  # fmt: skip
+        assert len(strikes) == 3
+        scope.flush()
+        assert [each.status for each in sink.events] == ["ok", "empty", "degraded"]
 
 
 async def test_a_store_that_batches_its_calls_is_struck_once(tmp_path):

@@ -12,8 +12,10 @@ import orjson
 
 from ...audit.database.errors import AmbiguousSubjectError, UnknownSubjectError
 from ...memory.golden_recall import REPLAY, GoldenCase
-from ...memory.subject_data.keeping import KeepsRecords
+from ...memory.guard.call import error_name
+from ...memory.subject_data.keeping import KeepsRecords, StoreKeeper
 from ...telemetry.event.kinds import OperationClass
+from .exit_codes import say
 
 if TYPE_CHECKING:
     from ...audit.log import AuditLog
@@ -109,16 +111,24 @@ def customers_by_number(
 def customers_in(scope: Mnemoscope) -> Iterator[str]:
     """Yield the customers that records of the scope's stores are of, as far as stores say so."""
     seen: set[str] = set()
-    for provider in scope.subject_data.named().values():
+    for name, provider in scope.subject_data.named().items():
         if not isinstance(provider, KeepsRecords):
             continue
-        keeper, after = provider.keeper(), None
-        # Clients bound to a loop cannot be listed from here: --customers has to say who there is.
-        while not keeper.is_loop_bound:
-            page = asyncio.run(keeper.page(after))
-            owners = {each.owner for each in page.records if each.owner is not None}
-            yield from sorted(owners - seen)
-            seen |= owners
-            after = page.after
-            if after is None:
-                break
+        try:
+            for owners in _owners(provider.keeper()):
+                yield from sorted(owners - seen)
+                seen |= owners
+        except Exception as exc:  # noqa: BLE001 - of the store: its customers are said to be unknown
+            say(f"{name}: its records could not be listed: {error_name(exc)}")
+
+
+def _owners(keeper: StoreKeeper) -> Iterator[set[str]]:
+    """Yield the owners of each page of records."""
+    after = None
+    # Clients bound to a loop cannot be listed from here: --customers has to say who there is.
+    while not keeper.is_loop_bound:
+        page = asyncio.run(keeper.page(after))
+        yield {each.owner for each in page.records if each.owner is not None}
+        after = page.after
+        if after is None:
+            return

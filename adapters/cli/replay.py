@@ -155,6 +155,8 @@ def _candidate(
             raise CommandError("--change needs a client: a function takes no arguments", USAGE)
         return FunctionCandidate(found, customers_by_number(log, chosen, ids))
     scope = found if isinstance(found, Mnemoscope) else _quiet_scope()
+    # Else the first recalls would wait for models to load, and be late where there is a deadline.
+    scope.prepare()
     if isinstance(found, Mnemoscope):
         clients = [client for _provider, client in found.subject_data.clients()]
     else:

@@ -186,7 +186,10 @@ class _ShowRecalls:
 
     def _tell(self, call: Call) -> None:
         # Made with the event, behind this call's answer: no caller waits for a candidate.
-        call.additions += (lambda _store, _call: self._shadow.news(),)
+        call.additions += (self._news,)
+
+    def _news(self, _store: str, _call: Call) -> ShadowCounts | None:
+        return self._shadow.news()
 
     def _show(self, call: Call) -> None:
         if call.nested or call.error is not None or call.neutral or call.scope.purpose == REPLAY:

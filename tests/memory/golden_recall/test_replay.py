@@ -6,6 +6,7 @@ import sys
 import types
 
 import pytest
+from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.memory import context
 from tests.kit.command_line import run
@@ -199,6 +200,36 @@ def test_a_customer_of_whom_all_is_lost_is_listed_by_the_application(
     assert code == 1
     assert report["findings"]["empty now"] == RECALLS
     assert all(stores)
+
+
+class _Unlisted(InMemoryStore):
+    """A store that finds, and does not list."""
+
+    def list_namespaces(self, **_given):
+        raise _BrokenError("c-42")
+
+    def batch(self, ops):
+        if any(type(each).__name__ == "ListNamespacesOp" for each in ops):
+            raise _BrokenError("c-42")
+        return super().batch(ops)
+
+
+def test_a_store_that_does_not_list_is_said(recorded, make_scope, replay, tmp_path):
+    """One line with an error's name; recalls are made for the customers that are known."""
+    candidate = make_scope()
+    store = candidate.store(_Unlisted(), customer_at=1)
+    known = tmp_path / "one of two"
+    known.write_text(CUSTOMERS[0])
+
+    code, report, said = replay(candidate, "--customers", str(known))
+
+    assert (code, report["recalls"]) == (3, len(QUERIES))
+    assert sum(report["not_made_again"].values()) == RECALLS - len(QUERIES)
+    assert len(said.splitlines()) == 1
+    assert "langgraph.store: its records could not be listed" in said
+    assert "_BrokenError" in said
+    assert "c-42" not in said
+    assert store is not None
 
 
 def test_a_function_is_a_candidate(recorded, make_scope, replay):

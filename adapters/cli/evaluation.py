@@ -124,6 +124,7 @@ def export(
     Exits with 3 if none is approved.
     """
     from ...memory.golden_recall import trec_files
+    from ...telemetry.files.permissions import create_private
     from .scope import open_trail
 
     cases, left_out = approved_cases(open_trail(audit_url), file)
@@ -131,7 +132,11 @@ def export(
         say(f"left out: {count:,}: {why}")
     if not cases:
         raise typer.Exit(INCOMPLETE)
-    write_files(folder, trec_files(cases, k))
+    files = trec_files(cases, k)
+    for name in files:
+        # Queries are content: their owner's alone to read, as the set is.
+        create_private(folder / name)
+    write_files(folder, files)
 
 
 def approved_cases(log: AuditLog, file: Path) -> tuple[list[GoldenCase], Counter[str]]:

@@ -91,9 +91,9 @@ def make_scope(trail) -> Iterator[Callable[..., Mnemoscope]]:
 
 
 def store_of(scope: Mnemoscope, embedder: Any = embed, texts: Sequence[str] = TEXTS) -> Any:
-    """Return a guarded store in *scope* that remembers *texts* of each customer."""
-    index: Any = {"dims": SIZE, "embed": embedder, "fields": ["text"]}
-    store = scope.store(InMemoryStore(index=index), customer_at=1)
+    """Return a guarded store in *scope* that remembers *texts* of each customer. None: no index."""
+    index: Any = embedder and {"dims": SIZE, "embed": embedder, "fields": ["text"]}
+    store = scope.store(InMemoryStore(index=index or None), customer_at=1)
     for customer in CUSTOMERS:
         with context(tenant="acme", customer=customer):
             for number, text in enumerate(texts):

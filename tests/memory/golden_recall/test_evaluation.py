@@ -169,6 +169,7 @@ def test_a_set_is_exported_as_the_field_reads_it(collected, review, tmp_path):
 
     assert run(["evaluation", "export", str(collected), str(folder), "--k", "3"]) == 0
 
+    assert all(each.stat().st_mode & 0o077 == 0 for each in folder.iterdir())
     qrels = ir_measures.read_trec_qrels(str(folder / "qrels.txt"))
     run_ = ir_measures.read_trec_run(str(folder / "run.txt"))
     found = ir_measures.calc_aggregate([R @ 3, RR], qrels, run_)

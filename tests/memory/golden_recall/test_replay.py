@@ -43,6 +43,7 @@ def test_the_same_store_is_without_a_finding(recorded, make_scope, replay):
 
 REGRESSIONS = {
     "another embedder": {"embedder": embed_by_ends},
+    "a lost index": {"embedder": None},
     "two of ten memories lost": {"texts": TEXTS[2:]},
 }
 

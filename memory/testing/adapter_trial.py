@@ -13,10 +13,8 @@ from typing import Any
 from ...telemetry.event.event import Event, OperationClass
 from ..api import Arguments, Method, Row, StoreAdapter
 from ..scope import Mnemoscope
-from .broken_store import breaking
+from .broken_store import TABLE, breaking
 from .capture import CapturingSink, scope_for_tests
-
-_TABLE = "_mnemoscope_table"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +76,7 @@ class Trial:
     @property
     def rows(self) -> Mapping[str, Row]:
         """The guarded methods, by name."""
-        found: Mapping[str, Row] = getattr(self.client.__class__, _TABLE)
+        found: Mapping[str, Row] = getattr(self.client.__class__, TABLE)
         return found
 
     def methods(self) -> Iterator[tuple[str, Method]]:
@@ -92,16 +90,7 @@ class Trial:
     ) -> Any:
         """Return what the guarded client, or *of*, answers, after waiting and taking all of it."""
         method = getattr(self.client if of is None else of, name)
-        named, in_order = dict(arguments), list[Any]()
-        for each in inspect.signature(method).parameters.values():
-            by_name = each.kind is each.POSITIONAL_OR_KEYWORD and not by_position
-            if by_name or each.kind in {each.KEYWORD_ONLY, each.VAR_KEYWORD}:
-                break
-            # What follows cannot be given by position, either.
-            if each.name not in named:
-                break
-            in_order.append(named.pop(each.name))
-        return self.settled(method(*in_order, **named))
+        return self.settled(invoked(method, arguments, by_position=by_position))
 
     def error_of(self, client: Any, name: str, arguments: Arguments) -> Exception | None:
         """Return the exception of a call, or None if the call succeeds."""
@@ -113,10 +102,7 @@ class Trial:
 
     def settled(self, value: Any) -> Any:
         """Return *value* awaited, or its items as a list if it is an iterator."""
-        if inspect.isawaitable(value) or hasattr(value, "__anext__"):
-            # In the caller's context, in which the customer is named: a runner has its own.
-            return self.runner.run(awaited(value), context=copy_context())
-        return list(value) if hasattr(value, "__next__") else value
+        return settled(self.runner, value)
 
     def events(self) -> list[Event]:
         """Return the events of the store since they were last asked for."""
@@ -181,6 +167,28 @@ def _spy(method: Callable[..., Any], received: list[str]) -> Callable[..., Any]:
 
     # Of the kind that the method is: the guard awaits the one and not the other.
     return acalled if inspect.iscoroutinefunction(method) else called
+
+
+def invoked(method: Callable[..., Any], arguments: Arguments, *, by_position: bool = False) -> Any:
+    """Return what *method* answers, with what it takes by position alone given so, or with more."""
+    named, in_order = dict(arguments), list[Any]()
+    for each in inspect.signature(method).parameters.values():
+        by_name = each.kind is each.POSITIONAL_OR_KEYWORD and not by_position
+        if by_name or each.kind in {each.KEYWORD_ONLY, each.VAR_KEYWORD}:
+            break
+        # What follows cannot be given by position, either.
+        if each.name not in named:
+            break
+        in_order.append(named.pop(each.name))
+    return method(*in_order, **named)
+
+
+def settled(runner: asyncio.Runner, value: Any) -> Any:
+    """Return *value* awaited, or its items as a list if it is an iterator."""
+    if inspect.isawaitable(value) or hasattr(value, "__anext__"):
+        # In the caller's context, in which the customer is named: a runner has its own.
+        return runner.run(awaited(value), context=copy_context())
+    return list(value) if hasattr(value, "__next__") else value
 
 
 async def awaited(value: Any) -> Any:

@@ -22,6 +22,8 @@ from ..limits.policy import FAILS_OPEN
 from ..subject_data.records import DataSubject, SubjectDataProvider
 from . import two_customers
 from .adapter_trial import AdapterCase, Trial, trial
+from .broken_store import INNER
+from .toxic import READS
 from .two_customers import records_of
 
 CLASSES: Mapping[str, OperationClass] = {
@@ -39,13 +41,11 @@ PERSONAL = "ada.lovelace@example.com"
 """Planted in calls: no store and no event may have it."""
 
 PLAIN = "tea"
-_READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
 _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
 _SIZED = (str, int, list, tuple, set)
 _UNKNOWN = (ValueError, KeyError, TypeError)
 """Exceptions that say nothing of whose they are, but by where they are raised."""
 
-_INNER = "_mnemoscope_inner"
 _STORE = re.compile(r"[a-z][a-z0-9_.-]{0,31}")
 
 
@@ -149,7 +149,7 @@ def the_guarded_client_is_its_own_class(case: AdapterCase, runner: asyncio.Runne
         for name, value in getattr(bare, "__dict__", {}).items():
             found = getattr(client, name)
             # An attribute that is a client itself may be guarded in turn.
-            if found is not value and getattr(found, "__dict__", {}).get(_INNER) is not value:
+            if found is not value and getattr(found, "__dict__", {}).get(INNER) is not value:
                 yield f"its attribute {name} is another object"
         again = tried.scope.guard(client, adapter=case.adapter, **case.options)
         if again is not client:
@@ -164,7 +164,7 @@ def each_call_is_told_in_one_event(case: AdapterCase, runner: asyncio.Runner) ->
     found: list[str] = []
     with trial(case, runner) as tried:
         for name, method in tried.methods():
-            if method.op_class not in _READS:
+            if method.op_class not in READS:
                 continue
             tried.error_of(tried.client, name, case.calls[name](PLAIN))  # "not found" for one
             # A summary that counts answers instead of hits would make every search a find.

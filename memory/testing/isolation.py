@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from contextvars import copy_context
 from typing import Any, Final, TypeAlias
 
 from ..api import Arguments, Method, Row
 from ..context import context
-from .adapter_trial import awaited
+from .adapter_trial import invoked, settled
 from .broken_store import TABLE
-from .toxics import READS
+from .toxic import READS
 
 TENANTS: Final = {"acme": ("c-1", "oolong"), "globex": ("c-2", "rooibos")}
 """Each tenant with a customer of theirs, and a word that stands in all that the customer wrote."""
@@ -36,21 +34,15 @@ def check_isolation(client: Any, *, write: Callable[[str, str], Any], reads: Rea
             none finds what its own tenant wrote, so that nothing is shown.
     """
     with asyncio.Runner() as runner:
-
-        def settled(value: Any) -> Any:
-            is_later = inspect.isawaitable(value) or hasattr(value, "__anext__")
-            # In the context that names the tenant: a runner has one of its own.
-            return runner.run(awaited(value), context=copy_context()) if is_later else value
-
         for tenant, (customer, text) in TENANTS.items():
             with context(tenant=tenant, customer=customer):
-                settled(write(customer, text))
-        breaches = list(_breaches(client, reads, settled))
+                settled(runner, write(customer, text))
+        breaches = list(_breaches(client, reads, runner))
     if breaches:
         raise AssertionError("\n  ".join(("two tenants are not kept apart", *breaches)))
 
 
-def _breaches(client: Any, reads: Reads, settled: Callable[[Any], Any]) -> Iterator[str]:
+def _breaches(client: Any, reads: Reads, runner: asyncio.Runner) -> Iterator[str]:
     is_found = False
     for name in sorted(_reads_of(client)):
         arguments = reads.get(name, reads.get(name.removeprefix("a")))
@@ -62,20 +54,12 @@ def _breaches(client: Any, reads: Reads, settled: Callable[[Any], Any]) -> Itera
             for other, (named, theirs) in TENANTS.items():
                 # Refused is as good as empty.
                 with context(tenant=tenant, customer=customer), suppress(Exception):
-                    found = settled(_called(getattr(client, name), arguments(named)))
-                    said = repr(list(found) if hasattr(found, "__next__") else found)
+                    said = repr(settled(runner, invoked(getattr(client, name), arguments(named))))
                     is_found |= tenant == other and own in said
                     if tenant != other and theirs in said:
                         yield f"{name} hands {tenant} what is {other}'s"
     if not is_found:
         yield "no read finds what its own tenant wrote, so nothing shows what others would find"
-
-
-def _called(method: Callable[..., Any], arguments: Arguments) -> Any:
-    parameters = inspect.signature(method).parameters.values()
-    named = dict(arguments)
-    first = [named.pop(e.name) for e in parameters if e.kind is e.POSITIONAL_ONLY]
-    return method(*first, **named)
 
 
 def _reads_of(client: Any) -> Iterator[str]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
+from ...telemetry.event.event import OperationClass
 from ..errors import ConfigurationError
+
+READS: Final = frozenset({OperationClass.RECALL, OperationClass.RESUME})
+"""The classes of operations that answer with what is stored."""
 
 ToxicType: TypeAlias = Literal[
     "down", "slow", "hang", "duplicate", "late_failure", "empty", "partial", "garbage", "stale",

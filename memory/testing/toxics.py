@@ -14,16 +14,14 @@ from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any, Final
 
-from ...telemetry.event.event import OperationClass
 from ..errors import ConfigurationError
 from ..guard.call import Call, innermost
 from ..guard.operation import Arguments, Method
 from ..limits.workers import driven
 from .answers import Change, as_nonsense, shuffled, twice, with_records, without_records
 from .broken_store import INNER, TABLE, replacing
-from .toxic import Strike, Toxic
+from .toxic import READS, Strike, Toxic
 
-READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
 _LOOK_S: Final = 0.02
 """Between two looks of a waiting coroutine whether its toxic is still there."""
 

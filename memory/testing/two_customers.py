@@ -24,13 +24,13 @@ from ..context import context
 from ..errors import ScopeError
 from ..subject_data.records import PAGE_SIZE, DataSubject, SubjectRecord
 from .adapter_trial import AdapterCase, Trial, trial
+from .toxic import READS
 
 THEIRS = "oolong"
 """A word in all that the customer of the case wrote, and in nothing else."""
 
 OURS = "rooibos"
 _AT_ONCE = 100
-_READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
 _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
 
 Build: TypeAlias = Callable[["_Owned", str, str], Arguments | None]
@@ -50,7 +50,7 @@ def each_customer_is_served(case: AdapterCase, runner: asyncio.Runner) -> Iterat
             if isinstance(answer, ScopeError):
                 yield f"{name} is refused to the customer whom it names ({answer})"
             # Else every check below would pass: where nothing is found, nothing is handed out.
-            found |= method.op_class in _READS and THEIRS in repr(answer)
+            found |= method.op_class in READS and THEIRS in repr(answer)
     if not found:
         yield "no read finds what its own customer wrote, so nothing shows what others would find"
 
@@ -71,7 +71,7 @@ def _attacked(
     # First: a case may know what is in the latest store that it made.
     with trial(case, runner, tenancy="enforce") as tried:
         empty = _Owned(case, tried)
-        reads = [name for name, each in empty.methods.items() if each.op_class in _READS]
+        reads = [name for name, each in empty.methods.items() if each.op_class in READS]
         blank = {
             name: empty.asked(name, arguments, is_nested=is_nested)
             for name in reads
@@ -101,7 +101,7 @@ def customers_are_served_at_once(case: AdapterCase, runner: asyncio.Runner) -> I
         owned = _Owned(case, tried)
         owned.fill()
         for name, method in tried.methods():
-            if method.op_class not in _READS or not owned.names_customer(name):
+            if method.op_class not in READS or not owned.names_customer(name):
                 continue
             if THEIRS not in repr(owned.ask(name, case.calls[name](THEIRS), case.customer)):
                 continue
@@ -255,7 +255,7 @@ class _Owned:
 
     @staticmethod
     def _changes(row: tuple[str, Method]) -> bool:
-        return row[1].op_class not in _READS
+        return row[1].op_class not in READS
 
     def at_once(self, name: str) -> tuple[list[Any], list[Any]]:
         """Return the answers of calls of two customers that are made at once."""
@@ -307,7 +307,7 @@ class _Owned:
         read = [
             _words(self.ask(name, self.case.calls[name](THEIRS), self.customer))
             for name in self.methods
-            if self.methods[name].op_class in _READS and self.names_customer(name)
+            if self.methods[name].op_class in READS and self.names_customer(name)
         ]
         return sorted(listed) + read
 

@@ -51,22 +51,21 @@ class ChangeKind(StrEnum):
     TOOL_ADDED = "tool added"
 
 
-ARGUMENTS: Final[Mapping[ChangeKind, Severity]] = {
-    ChangeKind.REQUIRED_ADDED: Severity.BREAKING,
-    ChangeKind.REQUIRED_REMOVED: Severity.BREAKING,
-    ChangeKind.TYPE_CHANGED: Severity.BREAKING,
-    ChangeKind.ENUM_VALUE_REMOVED: Severity.BREAKING,
-    ChangeKind.LIKELY_RENAME: Severity.BREAKING,
-    ChangeKind.OPTIONAL_REMOVED: Severity.WARN,
-    ChangeKind.OPTIONAL_ADDED: Severity.ALLOW,
-    ChangeKind.ENUM_VALUE_ADDED: Severity.ALLOW,
-    ChangeKind.DESCRIPTION_CHANGED: Severity.WARN,
-    ChangeKind.CONSTRAINT_TIGHTENED: Severity.BREAKING,
-    ChangeKind.LOOSENED: Severity.ALLOW,
-    ChangeKind.TOOL_REMOVED: Severity.BREAKING,
-    ChangeKind.TOOL_ADDED: Severity.ALLOW,
-}
-"""The severity of each change of what a tool takes."""
+_ALLOWED: Final = frozenset(
+    {
+        *(ChangeKind.OPTIONAL_ADDED, ChangeKind.ENUM_VALUE_ADDED),
+        *(ChangeKind.LOOSENED, ChangeKind.TOOL_ADDED),
+    }
+)
+_WARNED: Final = frozenset({ChangeKind.OPTIONAL_REMOVED, ChangeKind.DESCRIPTION_CHANGED})
+
+
+def severity_of(kind: ChangeKind) -> Severity:
+    """Return the severity of a change of what a tool takes: what no row allows is breaking."""
+    if kind in _ALLOWED:
+        return Severity.ALLOW
+    return Severity.WARN if kind in _WARNED else Severity.BREAKING
+
 
 _TURNED: Final[Mapping[ChangeKind, tuple[ChangeKind, Severity]]] = {
     # By the later contract's results against the earlier contract: what was lost comes as added.
@@ -257,7 +256,7 @@ class _Comparison:
 
 
 def _change(kind: ChangeKind, path: str, now: str = "") -> Change:
-    return Change(kind=kind, severity=ARGUMENTS[kind], path=path, now=now)
+    return Change(kind=kind, severity=severity_of(kind), path=path, now=now)
 
 
 def _properties(schema: Schema) -> Schema:

@@ -11,11 +11,11 @@ import msgspec
 
 from ..toolkit.type_guards import is_dict
 from .changes import (
-    ARGUMENTS,
     Change,
     ChangeKind,
     changes_of_arguments,
     changes_of_results,
+    severity_of,
 )
 from .schemas import Schema, canonical, encoded
 
@@ -69,7 +69,7 @@ def changes_between(old: ToolContract | None, new: ToolContract | None) -> list[
     """Return what has changed of one tool, the gravest first. None: it is not there."""
     if old is None or new is None:
         kind = ChangeKind.TOOL_ADDED if old is None else ChangeKind.TOOL_REMOVED
-        return [] if old is new else [Change(kind=kind, severity=ARGUMENTS[kind])]
+        return [] if old is new else [Change(kind=kind, severity=severity_of(kind))]
     if old.version_hash == new.version_hash:
         return []
     found = [
@@ -78,7 +78,7 @@ def changes_between(old: ToolContract | None, new: ToolContract | None) -> list[
     ]
     if old.description != new.description:
         kind = ChangeKind.DESCRIPTION_CHANGED
-        found.append(Change(kind=kind, severity=ARGUMENTS[kind]))
+        found.append(Change(kind=kind, severity=severity_of(kind)))
     return sorted(found, key=lambda each: -each.severity)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ _TYPES: Final = (
     (str, "string"),
     (type(None), "null"),
 )
+_NAME: Final = re.compile(r"[A-Za-z_][\w-]{0,63}")
 
 
 class ToolBlockedError(MnemoscopeError):
@@ -73,7 +75,9 @@ def _missing(fault: Any, path: str) -> str:
 
 def _unknown(fault: Any) -> list[str]:
     known: Mapping[str, Any] = fault.schema.get("properties", {})
-    return sorted(str(each) for each in fault.instance if each not in known)
+    unknown = sorted(str(each) for each in fault.instance if each not in known)
+    # Names that a model made up: what is no name at all may be somebody's.
+    return [each if _NAME.fullmatch(each) else "another" for each in unknown]
 
 
 def _quoted(names: Any) -> str:

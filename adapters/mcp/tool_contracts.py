@@ -10,6 +10,7 @@ from typing import Any, Final
 from loguru import logger
 from msgspec.structs import replace
 
+from ...memory.errors import ConfigurationError
 from .changes import Change, Severity, gravest
 from .contract import ToolContract, changes_between
 from .contracts_file import AcceptedContracts, ContractsFile
@@ -123,14 +124,28 @@ class ToolContracts:
         if accepted is None:
             message = "Unknown tool: the server does not list it. Tool blocked."
             raise ToolBlockedError(tool, "unknown", message)
-        changes = self.changes(tool)
-        if now is not None and gravest(changes) < Severity.BREAKING:
+        if now is not None and gravest(self.changes(tool)) < Severity.BREAKING:
             return now, None
+        if self._is_accepted_meanwhile(tool, accepted):
+            return await self.ready(tool)
         # Only where the tool is listed still: a version of a tool that is gone is gone with it.
         if now is not None and tool in known.pinned and accepted.version is not None:
             return accepted, accepted.version
-        sentences = "; ".join(map(drift_sentence, changes))
+        sentences = "; ".join(map(drift_sentence, self.changes(tool)))
         raise ToolBlockedError(tool, "drift", f"Schema mismatch: {sentences}. Tool blocked.")
+
+    def _is_accepted_meanwhile(self, tool: str, accepted: ToolContract) -> bool:
+        """Take what the file says now of *tool*, and return whether that is another contract."""
+        try:
+            found = None if self._file is None else self._file.read(self._server)
+        except ConfigurationError:
+            return False  # what held until now still does
+        if found is None or self._accepted is None:
+            return False
+        now = found.tools.get(tool, accepted)
+        tools = {**self._accepted.tools, tool: now}
+        self._accepted = replace(self._accepted, tools=tools, pinned=found.pinned)
+        return now.version_hash != accepted.version_hash
 
     def struck(self, tool: str, reason: str, sentence: str) -> ToolBlockedError:
         """Return the error of a call that broke the contract: the second in a row disables."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fastmcp import Client, FastMCP
 from fastmcp.exceptions import ToolError
+from fastmcp.server.middleware import Middleware
 
 from mnemoscope.memory import (
     ConfigurationError,
@@ -205,8 +206,9 @@ async def test_a_result_that_is_right_the_second_time_is_handed_on(scope):
 async def test_no_value_of_a_users_is_in_an_event(scope, events):
     """Neither an argument that was refused nor its name."""
     async with through_client(scope, notes_server()) as ask:
-        await ask("search", **{ADA: "secret"})
+        answer = await ask("search", **{ADA: "secret"})
 
+    assert "found 'another'" in answer.text
     assert ADA not in repr(events())
     assert "secret" not in repr(events())
 
@@ -246,6 +248,22 @@ async def test_the_contract_of_an_earlier_process_counts(scope, tmp_path):
 
     assert answer.failed
     assert later.calls == []
+
+
+async def test_what_a_human_accepts_unblocks_a_tool_in_mid_session(scope, tmp_path):
+    """The file is read again before a tool is blocked."""
+    path = tmp_path / "contracts.json"
+    server = notes_server()
+    async with through_client(scope, server, contracts=path, recheck_s=0) as ask:
+        await ask("search", query="tea")
+        exchange(server, tool(parameters=INPUTS["likely renamed"]))
+        assert (await ask("search", search_query="tea")).failed
+        elsewhere = tmp_path / "elsewhere.json"
+        async with through_client(scope, server, contracts=elsewhere) as other:
+            await other("search", search_query="tea")
+        elsewhere.replace(path)
+
+        assert not (await ask("search", search_query="tea")).failed
 
 
 def test_a_file_that_is_none_of_ours_is_told(scope, tmp_path):
@@ -291,6 +309,29 @@ async def test_a_server_that_is_away_as_it_is_looked_at_is_an_error(scope, event
             await client.call_tool("search", {"query": "tea"}, raise_on_error=False)
 
     assert events()[-1].status == "error"
+
+
+class NoList(Middleware):
+    """Keeps who asks a server for its tools waiting, and counts them."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def on_list_tools(self, context: Any, call_next: Any) -> Any:
+        self.asked += 1
+        await asyncio.sleep(60)
+
+
+async def test_a_server_that_does_not_list_its_tools_is_waited_for_once():
+    """The call ends with that failure, as its own: nobody waits for two deadlines."""
+    server, hangs = notes_server(), NoList()
+    server.add_middleware(hangs)
+    with scope_for_tests(deadline_remember_s=0.5) as (scope, _):
+        async with scope.mcp(Client(server)) as client:
+            with pytest.raises(TimeoutError):
+                await client.call_tool("search", {"query": "tea"})
+
+    assert hangs.asked == 1
 
 
 async def test_a_failure_has_the_answer_that_the_user_names(scope, events):

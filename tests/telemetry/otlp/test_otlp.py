@@ -265,6 +265,12 @@ class TestOnTheWire:
         assert otlp.spans[0].name == f"invoke_agent {named}"
         assert attributes_of(otlp.spans[0])["gen_ai.agent.name"] == named
 
+    def test_a_tool_behind_a_guard_names_its_span(self, sink, otlp, make_event):
+        """By the conventions, though it is a call of a store and in no graph."""
+        sink.write([make_event(operation="execute_tool", method="search", store="mcp.notes")])
+
+        assert otlp.spans[0].name == "execute_tool search"
+
     def test_viewers_of_openinference_have_a_models_tokens(
         self, sink, otlp, make_event, attributes_of
     ):

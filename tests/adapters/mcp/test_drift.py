@@ -201,13 +201,17 @@ async def test_a_tool_on_the_third_page_is_validated(door, scope):
 
 
 async def test_an_output_that_lost_a_field_blocks_the_tool(scope):
-    """The output schema is part of the contract."""
-    server = notes_server(tool(output=takes({"found": TEXT})))
+    """The output schema is part of the contract: what the agent reads is not there any more."""
+    server = notes_server(tool(output=takes({"found": TEXT}), answers=[{"found": "one"}]))
     async with through_client(scope, server, recheck_s=0) as ask:
-        await ask("search", query="tea")
-        exchange(server, tool(output=takes({"hits": TEXT})))
+        assert not (await ask("search", query="tea")).failed
+        later = exchange(server, tool(output=takes({"hits": TEXT}), answers=[{"hits": "one"}]))
 
-        assert (await ask("search", query="tea")).failed
+        answer = await ask("search", query="tea")
+
+    assert answer.failed
+    assert "result found: required parameter removed" in answer.text
+    assert later.calls == []
 
 
 async def test_an_output_schema_that_was_widened_in_mid_session_is_taken(scope):

@@ -55,15 +55,21 @@ def _many(events: int) -> None:
 
 
 def _repeated(events: int) -> Iterator[tuple[Any, ...]]:
-    rows = list(AgentDays(7, days=2, scale=10.0).rows())
+    rows = list(AgentDays(7, days=2).rows())
     per_day = events // 400 + 1
     for seq in range(events):
         day, at = divmod(seq, per_day)
-        _seq, header, run, *rest = rows[at * len(rows) // per_day if per_day > len(rows) else at]
+        again, place = divmod(at, len(rows))
+        _seq, header, run, *rest = rows[place]
         at_us = round((START_S + day * DAY_S) * 1e6) + at * (_DAY_US // per_day)
         start = header.index(b'"occurred_at":') + len(b'"occurred_at":')
         stop = header.index(b",", start)
-        yield seq, header[:start] + b"%d" % at_us + header[stop:], run + b"%d" % day, *rest
+        yield (
+            seq,
+            header[:start] + b"%d" % at_us + header[stop:],
+            run + b"%d-%d" % (day, again),
+            *rest,
+        )
 
 
 def _searched(rows: Iterable[tuple[Any, ...]], days: int, window: int) -> Deviations:

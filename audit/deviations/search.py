@@ -100,7 +100,8 @@ class Deviations:
     Attributes:
         findings: Newest first.
         judged: Runs that were compared.
-        unknown: Agents and operations of which there is too little before, and their runs before.
+        unknown: Agents and operations with too little before, and their runs in the half of those
+            days that has fewer.
         cut: Runs that were ended for want of room: they count twice.
         idle: What `Idle` adds up.
     """
@@ -273,16 +274,18 @@ class DeviationSearch:
                 taken[agent] |= seqs
                 findings.append(self._finding(found, snapshot))
         findings.sort(key=lambda each: -each.at_us)
-        unknown = {group for group, _day in self._judged} - {
-            group for group, usual in self._usual.items() if usual.runs >= FEWEST
+        before: Counter[_Group] = Counter()
+        for (group, day), runs in self._judged.items():
+            before[group] += runs if day < 0 else 0
+        fewest = {
+            group: min(before[group], self._usual[group].runs if group in self._usual else 0)
+            for group, day in sorted(self._judged)
+            if day >= 0
         }
         return Deviations(
             findings=tuple(findings),
             judged=self._runs,
-            unknown=tuple(
-                (*group, self._usual[group].runs if group in self._usual else 0)
-                for group in sorted(unknown)
-            ),
+            unknown=tuple((*group, runs) for group, runs in fewest.items() if runs < FEWEST),
             cut=self._open.cut,
             idle=dict(self._idle),
         )

@@ -167,6 +167,15 @@ def test_too_little_before_is_unknown_and_no_good_answer(judged, quiet):
     assert found.unknown == (("reader", "run", 0), ("reader", "search_memory", 0))
 
 
+def test_an_agent_that_paused_for_half_of_the_days_before_is_unknown(judged, quiet):
+    """What is usual of it is known, and not how often its runs stand out anyway."""
+    paused = (START_S + 12 * 86_400, START_S + 23 * 86_400)
+    found = judged(each for each in quiet() if not paused[0] < each.started_ns / 1e9 < paused[1])
+
+    assert [each[:2] for each in found.unknown] == [("reader", "run"), ("reader", "search_memory")]
+    assert all(runs < 50 for _agent, _operation, runs in found.unknown)
+
+
 def test_runs_whose_details_are_erased_are_told_by_their_traces(log, judged, quiet):
     """What is sealed names nobody, and still shows that a run was slow."""
     log.append([*quiet({"duration_s": 0.05, "hits": 1})])

@@ -147,7 +147,7 @@ class Tools:
             neutral=None
             if neutral is None
             else lambda _given: result_of("", neutral, failed=False),
-            redact=partial(_redact, options.customer_at),
+            redact=partial(_redact, options.customer_at, _declared(listed)),
             scope=partial(_scope, options.customer_at),
             collection=lambda _given: tool,
             summary=lambda result, _given: Summary(hits=results_in(result.structured_content)),
@@ -314,11 +314,22 @@ def _class_of(listed: ToolContract | None) -> OperationClass:
     return OperationClass.RECALL if reads else OperationClass.REMEMBER
 
 
-def _redact(customer_at: str | None, given: Arguments, redaction: Redaction) -> Arguments:
-    values = {
-        name: each if name == customer_at else redaction.value(each)
-        for name, each in given["arguments"].items()
-    }
+def _declared(listed: ToolContract | None) -> frozenset[str]:
+    """Return the names of parameters that a server itself has listed."""
+    return frozenset(listed.parameters.get("properties") or ()) if listed else frozenset()
+
+
+def _redact(
+    customer_at: str | None, declared: frozenset[str], given: Arguments, redaction: Redaction
+) -> Arguments:
+    values: Arguments = {}
+    for name, each in given["arguments"].items():
+        if name == customer_at:
+            values[name] = each
+        elif name in declared:
+            values[name] = redaction.value(each)
+        else:  # of a tool that takes any, the name is the model's: it may be a person's
+            values |= redaction.value({name: each})
     others: Arguments = {name: redaction.value(given[name]) for name in _CONTENT if name in given}
     return {**given, **others, "arguments": values}
 

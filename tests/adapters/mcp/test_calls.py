@@ -66,6 +66,17 @@ async def test_arguments_are_redacted_before_the_server_has_them(door, scope):
     assert list(asked.calls[0]) == ["query"]
 
 
+async def test_names_that_no_server_declares_are_redacted(door, scope):
+    """A tool that takes any parameters is given what a model calls them."""
+    asked = tool(parameters={"type": "object", "properties": {}, "additionalProperties": True})
+    async with door(scope, notes_server(asked)) as ask:
+        await ask("search", **{ADA: "writes often", "topic": "tea"})
+
+    assert ADA not in json.dumps(asked.calls)
+    assert set(asked.calls[0].values()) == {"writes often", "tea"}
+    assert "topic" in asked.calls[0]
+
+
 async def test_results_are_redacted_before_the_agent_has_them(door, scope):
     """Text and structured content alike."""
     answered = tool(answers=[{"found": [f"mail to {ADA}"]}])

@@ -27,6 +27,7 @@ from mnemoscope.memory.api import KeyedHashes, RunFacts, Usage
 from mnemoscope.memory.budgets.budgets import _BudgetSpend
 from mnemoscope.memory.rules.earlier_facts import earlier
 from mnemoscope.memory.rules.run_facts import Earlier
+from mnemoscope.memory.testing.golden import GoldenTrace
 from mnemoscope.telemetry.event.usage import TOKENS
 from mnemoscope.telemetry.langsmith import runs as langsmith_runs
 from mnemoscope.telemetry.otlp.conventions import openinference, semconv
@@ -122,6 +123,19 @@ def tokens_without_a_price():
     assert seen == [1009, 211, 307, 103, 53, 1220]
 
 
+def tokens_of_an_agent():
+    seen = []
+    series = SimpleNamespace(series=lambda *_labels: SimpleNamespace(inc=seen.append))
+    metrics = SimpleNamespace(agent_tokens=series, agent_cost=series)
+    prometheus_sink._count_agent(metrics, FIRST, "desk")
+    assert seen == [1220]
+
+
+def tokens_of_a_golden_trace():
+    calls = [SimpleNamespace(started_ns=n, usage=each) for n, each in enumerate((FIRST, SECOND))]
+    assert GoldenTrace.of(calls).tokens == 3624
+
+
 def cost():
     price = Price(input=2.0, output=8.0, cached_input=0.5, cache_write=3.0, reasoning=16.0)
     fresh, answer = 1009 - 307 - 103, 211 - 53
@@ -141,6 +155,8 @@ CHECKS = {
     langsmith_runs._usage: total_for_langsmith,
     openinference.consumed: total_for_openinference,
     prometheus_sink._count_usage: tokens_without_a_price,
+    prometheus_sink._count_agent: tokens_of_an_agent,
+    GoldenTrace.of.__func__: tokens_of_a_golden_trace,
     Prices.cost_usd: cost,
 }
 """What shows that a function adds up all of the usage."""

@@ -15,7 +15,6 @@ import orjson
 
 from ..event.event import Event
 from ..event.outcome_event import OUTCOME, OutcomeEvent
-from ..network.http import BoundedSession
 from ..network.timeouts import failure, time_limit
 from .settings import setting, timeout_s
 
@@ -33,6 +32,8 @@ class LangfuseScores:
 
     def __init__(self, address: str) -> None:
         self._address = address
+        from ..network.http import BoundedSession  # noqa: PLC0415 - the importer pays for no client
+
         self._session = BoundedSession()
         self._timeout_s = timeout_s("TRACES")
         # As the exporters read them: percent-encoded pairs, which is where Langfuse's keys are.

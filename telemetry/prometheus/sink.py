@@ -165,13 +165,14 @@ def _count_parts(metrics: Metrics, event: Event) -> None:
     for part in event.parts:
         if isinstance(part, Usage):
             _count_usage(metrics, part, event.feature)
-            _count_agent(metrics, part, event.agent)
+            if event.agent is not None:
+                _count_agent(metrics, part, event.agent)
         for name, amount in part.measurements().items():
             if amount > 0:
                 metrics.parts.series(part.name, name).inc(amount)
 
 
-def _count_agent(metrics: Metrics, usage: Usage, agent: str | None) -> None:
+def _count_agent(metrics: Metrics, usage: Usage, agent: str) -> None:
     metrics.agent_tokens.series(agent).inc(max(0, usage.input_tokens + usage.output_tokens))
     if usage.cost_usd is not None and usage.cost_usd >= 0:
         metrics.agent_cost.series(agent).inc(usage.cost_usd)
@@ -192,7 +193,7 @@ def _count_time(metrics: Metrics, event: Event, exemplar: Exemplar | None) -> No
         metrics.errors.series(event.store, event.operation, kind).inc()
     if event.nested or event.is_frame:  # what a frame waited for is counted inside it
         metrics.nested_seconds.series(event.store).inc(seconds)
-    if not event.is_frame:  # an agent's own time, each second once
+    if event.agent is not None and not event.is_frame:  # its own time, each second once
         agent = metrics.agent_duration[event.op_class]
         agent.series(event.agent, event.op_class).observe(seconds)
     if event.op_class is not OperationClass.MODEL and event.waited_s >= 0:

@@ -15,7 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import prometheus_client
 import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics import exposition
 
 from mnemoscope.memory import Mnemoscope, context
 from mnemoscope.memory.errors import MnemoscopeError
@@ -306,6 +309,8 @@ def make_exits(
     for name, seconds in UNHURRIED.items():
         monkeypatch.setenv(name, seconds)
     monkeypatch.setitem(TIMEOUT_S, "METRICS", GIVE_UP_S)
+    # Of this test alone: what a control lets out stays in a registry for as long as the process.
+    monkeypatch.setattr(prometheus_client, "REGISTRY", CollectorRegistry())
     made: list[Exits] = []
     output: list[str] = []
 
@@ -370,10 +375,8 @@ def _blind() -> Any:
 
 def _metrics() -> bytes:
     """Return what Prometheus scrapes, in both of its formats."""
-    from prometheus_client import REGISTRY, generate_latest
-    from prometheus_client.openmetrics import exposition
-
-    return generate_latest(REGISTRY) + exposition.generate_latest(REGISTRY)
+    registry = prometheus_client.REGISTRY
+    return prometheus_client.generate_latest(registry) + exposition.generate_latest(registry)
 
 
 @pytest.fixture

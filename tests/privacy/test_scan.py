@@ -9,10 +9,10 @@ import logging
 import warnings
 from urllib.parse import quote
 
+import prometheus_client
 import pytest
 from langgraph.store.memory import InMemoryStore
 from loguru import logger
-from prometheus_client import REGISTRY, Counter
 
 from mnemoscope.memory import RedactionError
 from mnemoscope.memory.privacy.detectors.finding import DIRECT
@@ -87,7 +87,8 @@ async def test_every_exit_is_looked_at(make_exits):
     """The control of the suite: with nothing redacted, or planted there, each exit is a leak."""
     exits = make_exits(redacts=False)
     shown = Shown()
-    counter = Counter("planted", email("metric"))
+    registry = prometheus_client.REGISTRY
+    prometheus_client.Counter("planted", email("metric"), registry=registry)
     await exits.given(lambda: exits.scope.store(InMemoryStore()).put(("a",), "k", value("value")))
     print(email("output"))  # noqa: T201 - looked for
     warnings.warn(email("warning"), stacklevel=1)
@@ -98,7 +99,6 @@ async def test_every_exit_is_looked_at(make_exits):
     exits.raised += (RedactionError(email("ours")), ValueError(email("theirs")))
     (exits.stores / "pages").write_text(email("store"))
     found = {each.partition(": ")[0] for each in exits.leaks()}
-    REGISTRY.unregister(counter)
 
     assert "shown" in str(shown)
     assert found >= {

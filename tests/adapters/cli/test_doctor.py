@@ -297,7 +297,7 @@ class TestScope:
             ("import no_such_dependency", "{}:x", "failed: ModuleNotFoundError at"),
             ("raise SystemExit('ada@example.com')", "{}:x", "failed: SystemExit at"),
             ("def x(): raise ValueError('ada@example.com')", "{}:x", "failed: ValueError at"),
-            ("def x(y): ...", "{}:x", "failed: TypeError at"),
+            ("def x(y): ...", "{}:x", "is a function, not a Mnemoscope"),
         ],
     )
     def test_what_is_none_ends_in_one_line(self, doctor, application, code, address, said):

@@ -27,7 +27,7 @@ from mnemoscope.memory.api import KeyedHashes, RunFacts, Usage
 from mnemoscope.memory.budgets.budgets import _BudgetSpend
 from mnemoscope.memory.rules.earlier_facts import earlier
 from mnemoscope.memory.rules.run_facts import Earlier
-from mnemoscope.memory.testing.golden import GoldenTrace
+from mnemoscope.memory.testing import GoldenTrace
 from mnemoscope.telemetry.event.usage import TOKENS
 from mnemoscope.telemetry.langsmith import runs as langsmith_runs
 from mnemoscope.telemetry.otlp.conventions import openinference, semconv

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable
+from statistics import median
 from typing import Any
 
 from mem0 import AsyncMemory
@@ -62,9 +63,11 @@ async def test_a_call_in_flight_holds_few_objects():
         await calling(guarded)(0)
         held = []
         for client in (guarded, memory):
-            go.clear()
-            await held_by(calling(client), go)
-            go.clear()
-            held.append(await held_by(calling(client), go))
+            seen = []
+            for _ in range(4):
+                go.clear()
+                seen.append(await held_by(calling(client), go))
+            # The first makes what all calls share; in any other a thread of the process may load.
+            held.append(median(seen[1:]))
 
     assert held[0] - held[1] <= BUDGET

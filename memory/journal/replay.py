@@ -21,6 +21,7 @@ from math import inf
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ...telemetry.event.event import Journalled, Status
+from ...telemetry.process.exit_deadline import is_exiting
 from ..context import context
 from ..errors import StoreUnavailableError, UnexpectedAnswerError
 from ..guard.call import Call, error_name
@@ -305,7 +306,8 @@ class Replay:
         lease.busy.release()
 
     def _has_time(self, until: float | None) -> bool:
-        return self._clock() < (inf if until is None else until)
+        # At exit what waits stays for another process: the event of one made now would come late.
+        return not is_exiting() and self._clock() < (inf if until is None else until)
 
     @property
     def is_time(self) -> bool:

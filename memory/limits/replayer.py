@@ -9,10 +9,12 @@ is back, nor another process when it has died.
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Protocol
 
+from ...telemetry.process.exit_deadline import before_delivery
 from ...telemetry.process.faults import Faults
 from ...telemetry.process.fork import reset_after_fork
 
@@ -39,6 +41,7 @@ class Replayer:
     def __init__(self, faults: Faults, wait: Callable[[float], object] | None = None) -> None:
         self._faults = faults
         self._given_wait = wait
+        _alive.add(self)
         self.forked()
         reset_after_fork(self)
 
@@ -108,3 +111,16 @@ class Replayer:
             self._thread = None
             self._stop.clear()
             return False
+
+
+_alive: weakref.WeakSet[Replayer] = weakref.WeakSet()
+
+
+def _end_all(timeout_s: float) -> None:
+    """End all replays: of a write that a store has just taken the sinks must get the event."""
+    until = time.monotonic() + timeout_s
+    for each in list(_alive):
+        each.close(max(0.0, until - time.monotonic()))
+
+
+before_delivery(_end_all)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from ..event.event import Event
 from ..event.sink_pseudonyms import SinkPseudonyms
 from ..event.subject import SubjectKeys
-from ..process.exit_deadline import exiting, remaining_s
+from ..process.exit_deadline import end_sources, exiting, remaining_s
 from ..process.faults import Faults
 from ..process.fork import reset_after_fork
 from .acknowledged import SinkDeliveries
@@ -256,12 +256,16 @@ _dismissed: list[Lane | InlineLane] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_dismissed.clear)  # their threads are the parent's
 
+_SOURCES_SHARE = 0.2
+"""Of the time there is at exit, for what makes events by itself: a store may hang with a write."""
+
 _FLUSH_SHARE = 0.8
 """Of the time there is at exit. The rest is for closing: a sink that hangs takes all of a flush."""
 
 
 def _deliver_all() -> None:
     with exiting():
+        end_sources(_SOURCES_SHARE * remaining_s())
         _rest([*_closed_at_exit], _FLUSH_SHARE * remaining_s(), time.monotonic, _dismissed)
 
 

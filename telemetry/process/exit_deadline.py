@@ -8,7 +8,7 @@ and may take long themselves.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 EXIT_DEADLINE_S = 1.65
@@ -17,6 +17,7 @@ so a process is gone in 2."""
 
 _spent_s = [0.0]
 _began: list[float] = []
+_sources: list[Callable[[float], None]] = []
 
 
 @contextmanager
@@ -27,6 +28,23 @@ def exiting() -> Generator[None]:
         yield
     finally:
         _spent_s[0] += time.monotonic() - _began.pop()
+
+
+def is_exiting() -> bool:
+    """Return whether one of our handlers runs now."""
+    return bool(_began)
+
+
+def before_delivery(end: Callable[[float], None]) -> None:
+    """Have *end* called at exit before sinks deliver, with its seconds: it makes no event after."""
+    _sources.append(end)
+
+
+def end_sources(timeout_s: float) -> None:
+    """Call what was given to `before_delivery`, within *timeout_s* seconds altogether."""
+    until = time.monotonic() + timeout_s
+    for end in _sources:
+        end(max(0.0, until - time.monotonic()))
 
 
 def remaining_s() -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .exit_codes import INCOMPLETE, USAGE, CommandError, say
-from .options import TIMES, AuditUrl
+from .options import TIMES, AuditUrl, MostRecalls
 from .recorded_recalls import PURPOSE, recorded_recalls
 from .times import time_us
 from .written import write_files
@@ -39,9 +40,7 @@ class _Choice(StrEnum):
 def collect(
     file: File,
     since: Annotated[str, typer.Option(metavar="AGE|TIME", help=TIMES)] = "24h",
-    most: Annotated[
-        int, typer.Option(metavar="N", min=1, max=1_000_000, help="The latest N recalls at most.")
-    ] = 1_000,
+    most: MostRecalls = 1_000,
     audit_url: AuditUrl = None,
 ) -> None:
     """
@@ -50,8 +49,6 @@ def collect(
     They are redacted as they were stored. A file that is there gets those that it lacks, and keeps
     its reviews. Exits with 3 if there is none.
     """
-    import time
-
     from .scope import open_trail
 
     log = open_trail(audit_url)

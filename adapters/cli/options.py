@@ -36,6 +36,9 @@ Runbooks = Annotated[
     ),
 ]
 Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1_000_000_000, help="Show N at most.")]
+MostRecalls = Annotated[
+    int, typer.Option(metavar="N", min=1, max=1_000_000, help="The latest N recalls at most.")
+]
 TIMES = (
     "90s, 30m, 24h or 7d ago, a day, today, yesterday, or an ISO 8601 time (UTC, or its own zone)."
 )

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from .exit_codes import INCOMPLETE, UNHEALTHY, USAGE, CommandError, say
-from .options import TIMES, AuditUrl, Json, ScopeAddress
+from .options import TIMES, AuditUrl, Json, MostRecalls, ScopeAddress
 from .progress import progress_bar
 from .times import time_us
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ...memory.golden_recall import FunctionCandidate, GoldenCase, ReplayReport
     from ..toolkit.repeated_recalls import GuardedCandidate
 
-Most = Annotated[
-    int, typer.Option(metavar="N", min=1, max=1_000_000, help="The latest N recalls at most.")
-]
 DEFAULT_SINCE = "24h"
 
 
@@ -46,7 +43,7 @@ def replay(
         typer.Option(metavar="FILE", help="An evaluation set, of which approved cases count."),
     ] = None,
     k: Annotated[int, typer.Option("--k", metavar="N", min=1, help="N memories count.")] = 10,
-    most: Most = 1_000,
+    most: MostRecalls = 1_000,
     change: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=JSON", help="An argument in place of the one on record."),

@@ -31,9 +31,9 @@ class LangfuseScores:
     """
 
     def __init__(self, address: str) -> None:
-        self._address = address
         from ..network.http import BoundedSession  # noqa: PLC0415 - the importer pays for no client
 
+        self._address = address
         self._session = BoundedSession()
         self._timeout_s = timeout_s("TRACES")
         # As the exporters read them: percent-encoded pairs, which is where Langfuse's keys are.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ....audit.deviations import Deviation, Deviations
 
 _SHOWN = 5
-_WHOLE = "run"
-"""The operation of findings about runs as a whole."""
 
 
 def deviations(
@@ -80,9 +78,11 @@ def _lines(found: Deviations, since_us: int) -> Iterator[str]:
 
 
 def _said(finding: Deviation) -> Iterator[str]:
+    from ....audit.deviations.runs import WHOLE_RUN
+
     if finding.new:
         yield f"touched a {finding.new} that no run of it had touched before"
-    where = "" if finding.operation == _WHOLE else f"{finding.operation}: "
+    where = "" if finding.operation == WHOLE_RUN else f"{finding.operation}: "
     for measure, found, usual in finding.evidence:
         figures = f" ({found:,.3g}, usually {usual:,.3g})" if usual != 1 else ""
         times = f"{found / usual:.2g} times" if usual > 0 else "more than"
@@ -90,6 +90,8 @@ def _said(finding: Deviation) -> Iterator[str]:
 
 
 def _idle(found: Deviations) -> Iterator[str]:
+    from ....audit.deviations import idle_work as idle
+
     by_agent: dict[str, dict[str, float]] = {}
     for (agent, operation, _what), amount in found.idle.items():
         if operation:
@@ -105,15 +107,15 @@ def _idle(found: Deviations) -> Iterator[str]:
             for (of, operation, what), amount in found.idle.items()
             if of == agent and not operation
         }
-        if same := got.get("same answers"):
-            yield f"   {same:,.0f} recalls repeated one of their run: {got['same s']:,.1f} s"
-        if together := got.get("together s"):
+        if same := got.get(idle.SAME_ANSWERS):
+            yield f"   {same:,.0f} recalls repeated one of their run: {got[idle.SAME_S]:,.1f} s"
+        if together := got.get(idle.TOGETHER_S):
             yield f"   recalls in a row, made at once, would save {together:,.1f} s"
-        spent = got.get("usd", 0.0)
+        spent = got.get(idle.COST_USD, 0.0)
         for what, said in (
-            ("failed usd", "of model calls that failed"),
-            ("again usd", "of model calls that repeated one of their run"),
-            ("discarded usd", "of runs whose outcome was discarded"),
+            (idle.FAILED_USD, "of model calls that failed"),
+            (idle.AGAIN_USD, "of model calls that repeated one of their run"),
+            (idle.DISCARDED_USD, "of runs whose outcome was discarded"),
         ):
             if wasted := got.get(what):
                 yield f"   {usd(wasted)} of {usd(spent)} {said}"

@@ -102,10 +102,10 @@ def has_tables(client: Any) -> bool:
 
 def is_postgres(client: Any) -> bool:
     """Return whether *client* is a saver in PostgreSQL that keeps all states, and no pipeline."""
-    packages = {base.__module__: base.__name__ for base in type(client).__mro__}
     is_known = any(
-        module.startswith("langgraph.checkpoint.postgres") and name in _POSTGRES_SAVERS
-        for module, name in packages.items()
+        base.__module__.startswith("langgraph.checkpoint.postgres")
+        and base.__name__ in _POSTGRES_SAVERS
+        for base in type(client).__mro__
     )
     return is_known and getattr(client, "pipe", None) is None
 

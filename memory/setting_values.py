@@ -28,6 +28,7 @@ class SettingValues(TypedDict, total=False):
     log_file_bytes: int
     log_files_kept: int
     log_to: Literal["loguru", "logging"]
+    log_format: Literal["json", "ocsf"]
     tenancy: Literal["observe", "enforce"]
     client_telemetry: Literal["off"] | None
     pii_model: str | None

@@ -88,6 +88,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         log_files_kept: Log files kept that were moved aside.
         log_to: The host's logging library: ``loguru``, or the standard ``logging``, which structlog
             reads.
+        log_format: ``json``: our own fields, or ``ocsf``: events of the Open Cybersecurity Schema
+            Framework 1.8.0 with its AI profile, for a SOC.
         tenancy: ``observe``, or ``enforce``: refuse operations without the scope that their store
             needs.
         client_telemetry: ``off``: mem0 sends no telemetry of its own. In the environment it holds
@@ -185,6 +187,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     log_file_bytes: Count = 100_000_000
     log_files_kept: Count = 10
     log_to: Literal["loguru", "logging"] = "loguru"
+    log_format: Literal["json", "ocsf"] = "json"
     tenancy: Literal["observe", "enforce"] = "observe"
     client_telemetry: Literal["off"] | None = None
     pii_model: str | None = None

@@ -190,7 +190,8 @@ def _log(journal_path: Path, dropped: Sequence[KeptWrite]) -> None:
     }
     settings = load_settings()
     path = settings.log_file
-    if path is None:
+    # A file of OCSF events is read by what knows those alone, and this is no event.
+    if path is None or settings.log_format != "json":
         say(message)
         return
     # As the application writes it: under the file's lock, with its mode, and moved aside when full.

@@ -20,6 +20,7 @@ def build(context: SinkContext) -> LogSink:
         content=context.content,
         most_bytes=settings["log_file_bytes"],
         kept=settings["log_files_kept"],
+        log_format=settings["log_format"],
     )
     try:
         sink.check(0)

@@ -8,7 +8,7 @@ formatter take them from there. `JsonFormatter` renders the line that our own fi
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Final
 
 from ..text import clean_text, json_text
 
@@ -17,6 +17,9 @@ LOGGER = "mnemoscope.events"
 
 FIELDS = "mnemoscope_fields"
 """Attribute of a record that names which of its attributes are ours."""
+
+OCSF: Final = "ocsf"
+"""The field with an event in OCSF's form, which is the whole line then."""
 
 
 def log(level: str, sentence: str, occurred: str, known: dict[str, Any]) -> None:
@@ -46,6 +49,8 @@ class JsonFormatter(logging.Formatter):
         if names is None:
             return super().format(record)
         attributes = vars(record)
+        if names == (OCSF,):
+            return json_text(attributes[OCSF])
         line = {
             "time": attributes["occurred_at"],
             "level": record.levelname,

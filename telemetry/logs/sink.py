@@ -6,7 +6,8 @@ from the host's handlers. To the host's loguru: one readable sentence an event, 
 ``extra``; ordinary operations at DEBUG, abnormal ones at WARNING. ``logger.disable("mnemoscope")``
 silences that, as for any library. Where the host never set loguru up, its own first handler would
 print every DEBUG record on stderr: such a host is told the abnormal alone.
-Or likewise to the standard library's ``logging``: see `records`.
+Or likewise to the standard library's ``logging``: see `records`. In each of them an event may have
+the form of OCSF in place of our own fields: see `ocsf`.
 
 No record holds content, unless the sink is opted in, or a person, other than as a keyed hash.
 """
@@ -28,6 +29,7 @@ from .file import LogFile
 
 Level = Literal["DEBUG", "WARNING"]
 Host = Literal["loguru", "logging"]
+LogFormat = Literal["json", "ocsf"]
 
 _HELD: Final = 1_024
 
@@ -43,6 +45,7 @@ class LogSink:
         level: ``WARNING`` leaves out ordinary operations.
         most_bytes: Beyond which the file is moved aside, and another one begun.
         kept: Files kept that were moved aside.
+        log_format: ``json``, our own fields, or ``ocsf``: one or more records an event.
 
     Attributes:
         idempotent: Whether a batch may be written again: to a file of ours, which has each line
@@ -60,6 +63,7 @@ class LogSink:
         level: Level = "DEBUG",
         most_bytes: int = 100_000_000,
         kept: int = 10,
+        log_format: LogFormat = "json",
     ) -> None:
         self._file = LogFile(file, most_bytes=most_bytes, kept=kept) if file else None
         # A handler of the host's may have sent the record on: nobody can take it back.
@@ -68,6 +72,7 @@ class LogSink:
         self._host: Host = host
         self._content = content
         self._level: Level = level
+        self._is_ocsf = log_format == "ocsf"
 
     def write(self, batch: Sequence[Event], /) -> None:
         """
@@ -82,7 +87,9 @@ class LogSink:
             self._write_to_host(wanted)
         elif wanted:
             # All in one write: half of the batch would be there twice, once it is written again.
-            lines = "".join(json_text(self._line(event)) + "\n" for event in wanted)
+            lines = "".join(
+                f"{json_text(each)}\n" for event in wanted for each in self._lines(event)
+            )
             try:
                 self._file.append(lines)
             except OSError as exc:
@@ -115,20 +122,32 @@ class LogSink:
             return False
         return self._file is not None or self._host != "loguru" or is_loguru_set_up()
 
-    def _line(self, event: Event) -> dict[str, Any]:
-        return {
+    def _lines(self, event: Event) -> list[dict[str, Any]]:
+        line = {
             "time": utc_text(event.started_ns // 1_000),
             "level": level_of(event),
             "message": sentence(event),
             **fields(event, content=self._content),
         }
+        return self._records(event, line) if self._is_ocsf else [line]
+
+    def _records(self, event: Event, line: dict[str, Any]) -> list[dict[str, Any]]:
+        from . import ocsf  # noqa: PLC0415 - most logs are in our own form
+
+        return ocsf.records_of(event, line)
 
     def _write_to_host(self, events: Sequence[Event]) -> None:
         log = _loguru if self._host == "loguru" else records.log
         for event in events:
             occurred = utc_text(event.started_ns // 1_000)
-            known = fields(event, content=self._content)
-            log(level_of(event), sentence(event), occurred, known)
+            for known in self._known(event):
+                log(level_of(event), sentence(event), occurred, known)
+
+    def _known(self, event: Event) -> list[dict[str, Any]]:
+        """Return the fields of each record: of OCSF one, as its names are those of log records."""
+        if not self._is_ocsf:
+            return [fields(event, content=self._content)]
+        return [{records.OCSF: each} for each in self._lines(event)]
 
 
 def is_loguru_set_up() -> bool:

@@ -26,6 +26,12 @@ def checkpoint(event_factory: Callable[..., Event]) -> Event:
 
 
 @pytest.fixture
+def all_kinds() -> list[Event]:
+    """Return an event of every kind that a sink meets."""
+    return [*contract_events()]
+
+
+@pytest.fixture
 def notices() -> list[Event]:
     """Return every kind of event that is no call: those without status and wait of a store's."""
     return [each for each in contract_events() if each.is_notice]

@@ -252,6 +252,16 @@ class TestDrop:
         assert (line["level"], line["seqs"]) == ("WARNING", [1, 2])
         assert err == ""
 
+    def test_a_log_of_ocsf_is_left_as_it_is(self, outage, command, monkeypatch, tmp_path):
+        """What reads it knows events of that schema alone: it is told beside."""
+        log = tmp_path / "log.jsonl"
+        monkeypatch.setenv("MNEMOSCOPE_LOG_FILE", str(log))
+        monkeypatch.setenv("MNEMOSCOPE_LOG_FORMAT", "ocsf")
+        _code, _out, err = command("drop", "1")
+
+        assert not log.exists()
+        assert "dropped by hand" in err
+
     def test_a_log_that_cannot_be_written_is_said(self, outage, command, monkeypatch, tmp_path):
         """What was dropped is gone all the same."""
         monkeypatch.setenv("MNEMOSCOPE_LOG_FILE", str(tmp_path))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -12,9 +10,10 @@ from mnemoscope.telemetry.event.event import OperationClass
 from mnemoscope.telemetry.event.kinds import Level
 from mnemoscope.telemetry.event.node_run import NodeRun
 from mnemoscope.telemetry.langsmith.runs import runs_of
-from mnemoscope.telemetry.logs.sink import LogSink, is_ordinary, sentence
+from mnemoscope.telemetry.logs.sink import is_ordinary, sentence
 from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
+from tests.kit.log_lines import logged
 
 
 @pytest.fixture
@@ -52,12 +51,9 @@ def node(event_factory):
     )
 
 
-def test_a_log_line_says_it_and_is_a_warning(alert, tmp_path):
+def test_a_log_line_says_it_and_is_a_warning(alert):
     """In a sentence for a person, and field by field."""
-    sink = LogSink(file=tmp_path / "log.jsonl")
-    sink.write([alert])
-    sink.close(1)
-    (line,) = map(json.loads, (tmp_path / "log.jsonl").read_text().splitlines())
+    (line,) = logged([alert])
 
     assert not is_ordinary(alert)
     assert line["level"] == "WARNING"

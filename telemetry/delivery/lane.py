@@ -36,7 +36,15 @@ from .acknowledged import Acknowledged
 from .delivery import DELIVERED, Delivery
 from .fan_out import LIGHT_BYTES, UNCOUNTED, FanOut
 from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed, taken_from
-from .sink import DescribedSink, OpeningSink, RestingSink, Sink, SpillingSink, UnacceptableError
+from .sink import (
+    DescribedSink,
+    OpeningSink,
+    RestingSink,
+    SelectingSink,
+    Sink,
+    SpillingSink,
+    UnacceptableError,
+)
 
 _LOOK_S = 0.001
 _EVENT_OF, _BYTES_OF = itemgetter(0), itemgetter(1)
@@ -83,6 +91,7 @@ class Lane:
         self._sink = sink
         self._spills = sink if isinstance(sink, SpillingSink) and sink.spills else None
         self._opens = sink if isinstance(sink, OpeningSink) else None
+        self._selects = sink.selects if isinstance(sink, SelectingSink) else None
         self._pseudonyms = pseudonyms
         self.acknowledged = Acknowledged(sink.output if isinstance(sink, DescribedSink) else None)
         self._limits = limits
@@ -282,7 +291,10 @@ class Lane:
     def _count(self) -> None:
         """Move offered events into the queue and count them. The lock is held."""
         coming = self._coming
-        coming.extend(taken_from(self._offers))
+        offers: Iterable[Weighed] = taken_from(self._offers)
+        if (selects := self._selects) is not None:
+            offers = (each for each in offers if selects(each[0]))
+        coming.extend(offers)
         if not coming:
             return
         self._offered += len(coming)

@@ -239,6 +239,20 @@ class SpillingSink(Protocol):
 
 
 @runtime_checkable
+class SelectingSink(Protocol):
+    """A sink that is given few of the events, so that its queue holds these alone. Optional."""
+
+    def selects(self, event: Event, /) -> bool:
+        """
+        Return whether the sink is given *event*.
+
+        Called on whatever thread queues events, a caller's as well: it looks at fields, and raises
+        nothing.
+        """
+        ...
+
+
+@runtime_checkable
 class StoreLinkedSink(Protocol):
     """
     A sink that has to find again, in the stores, what an event is about. Optional.

@@ -86,6 +86,10 @@ _POOLS: Final[dict[str, type[HTTPConnectionPool | HTTPSConnectionPool]]] = {
 
 
 class _BoundedAdapter(HTTPAdapter):
+    def __init__(self, *, takes_pages: bool, **options: Any) -> None:
+        self._takes_pages = takes_pages
+        super().__init__(**options)
+
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **kwargs)
         # The one place where urllib3 asks which connections to make.
@@ -126,7 +130,7 @@ class _BoundedAdapter(HTTPAdapter):
         response = super().send(request, stream, limits, verify, cert, proxies)
         note_response(response.status_code, _seconds(response.headers.get("retry-after", "")))
         # Even 200 from it would have the lane count the batch as delivered, and forget it.
-        if _is_detour(response):
+        if _is_detour(response, takes_pages=self._takes_pages):
             response.close()
             raise requests.exceptions.RequestException(
                 f"answered {response.status_code} by something that is not the back end"
@@ -134,12 +138,14 @@ class _BoundedAdapter(HTTPAdapter):
         return response
 
 
-def _is_detour(response: requests.Response) -> bool:
+def _is_detour(response: requests.Response, *, takes_pages: bool) -> bool:
     """Return whether a captive portal or a misconfigured proxy has answered."""
     if 300 <= response.status_code < 400:  # noqa: PLR2004 - the redirects
         return True
     # No back end answers a delivery with a page. An error may be one, of any proxy on the way.
-    return response.ok and "text/html" in response.headers.get("content-type", "")
+    return (
+        not takes_pages and response.ok and "text/html" in response.headers.get("content-type", "")
+    )
 
 
 def _seconds(retry_after: str) -> float | None:
@@ -160,11 +166,16 @@ def _seconds_until(date: str) -> float | None:
 
 
 class BoundedSession(requests.Session):
-    """A session whose requests keep within `time_limit` and follow no redirect."""
+    """
+    A session whose requests keep within `time_limit` and follow no redirect.
 
-    def __init__(self) -> None:
+    Args:
+        takes_pages: Whether a success may be a page: chat services say "ok" in HTML.
+    """
+
+    def __init__(self, *, takes_pages: bool = False) -> None:
         super().__init__()
-        self._bounded = _BoundedAdapter(max_retries=0)
+        self._bounded = _BoundedAdapter(takes_pages=takes_pages, max_retries=0)
 
     def get_adapter(self, url: str | bytes) -> HTTPAdapter:
         """Return the bounded adapter, whatever else was mounted on the session since."""

@@ -74,6 +74,11 @@ def note_response(status: int, retry_after_s: float | None) -> None:
     _exchange.status, _exchange.retry_after_s = status, retry_after_s
 
 
+def answered() -> tuple[int | None, float | None]:
+    """Return status and ``Retry-After``, in seconds, of the last `time_limit`; None for none."""
+    return _exchange.status, _exchange.retry_after_s
+
+
 def failure(back_end: str) -> DeliveryError:
     """Return the error of a delivery over HTTP that failed within the last `time_limit`."""
     if not _exchange.is_sent:

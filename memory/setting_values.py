@@ -63,6 +63,12 @@ class SettingValues(TypedDict, total=False):
     growth_limits: Mapping[str, int] | str
     relay: str | PathLike[str] | None
     relay_max_bytes: int
+    webhook_url: str | Secret | None
+    webhook_secret: str | Secret | None
+    webhook_format: Literal["standard", "slack"]
+    webhook_events: Iterable[Literal["held", "stopped", "budget", "tripwire", "integrity"]] | str
+    webhook_incoming_secret: str | Secret | None
+    console_url: str | None
     raise_: Literal["unexpected"] | None
     prices: str | PathLike[str] | None
     prometheus_port: int | None

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast, get_args
 
 import msgspec
 from msgspec import Meta, Struct, ValidationError, inspect
@@ -19,6 +19,7 @@ from platformdirs import user_data_path
 
 from ..telemetry.event.kinds import OperationClass
 from ..telemetry.queue import MAX_BYTES as RELAY_MAX_BYTES
+from ..telemetry.webhooks import Kind
 from .environment import unknown_variables, variable_of, variables_set
 from .errors import ConfigurationError
 from .limits.audit_mode import parse_audit_mode
@@ -56,8 +57,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Made by `load_settings`, which converts and checks what it is given.
 
     Attributes:
-        sinks: The sinks to use: of the five, or of those that an installed package adds by an entry
-            point. ``none``: no sink. None: all of the five that are configured.
+        sinks: The sinks to use: of the six, or of those that an installed package adds by an entry
+            point. ``none``: no sink. None: all of the six that are configured.
         content_sinks: Sinks besides audit that are sent redacted content.
         features: The features of other packages that a scope has, by the names of their entry
             points: see `mnemoscope.memory.api.Feature`.
@@ -161,6 +162,17 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             process delivers its own.
         relay_max_bytes: How large the two files of one process may become together; events that
             find no room are lost, and declared in the audit trail.
+        webhook_url: Address of the receiver of webhooks. A secret: a chat service asks for nothing
+            else. None: none is sent.
+        webhook_secret: ``whsec_`` and the base64 of 24 to 64 random bytes, which the receiver
+            verifies signatures with.
+        webhook_format: ``standard``: as Standard Webhooks has it, signed; ``slack``:
+            ``{"text": …}``, as chat services take it, signed where there is a secret.
+        webhook_events: Which are sent: ``held``, ``stopped``, ``budget``, ``tripwire``,
+            ``integrity``. All of them by default.
+        webhook_incoming_secret: The same for webhooks that decide and abort. Not the other one,
+            with which the receiver could decide by itself. None: none is taken.
+        console_url: Address of the site of ``mnemoscope serve``, for links in webhooks.
         raise_: ``unexpected``, for development: recalls and writes raise what a store raises, but
             for known outages (connections, timeouts, 408, 429, 5xx). None: they fail open.
         prices: A JSON price file that extends or overrides the shipped one.
@@ -222,6 +234,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     growth_limits: dict[str, int] = {}
     relay: Path | None = None
     relay_max_bytes: Annotated[int, Meta(ge=2_097_152)] = RELAY_MAX_BYTES
+    webhook_url: Secret | None = None
+    webhook_secret: Secret | None = None
+    webhook_format: Literal["standard", "slack"] = "standard"
+    webhook_events: tuple[Kind, ...] = get_args(Kind)
+    webhook_incoming_secret: Secret | None = None
+    console_url: str | None = None
     raise_: Literal["unexpected"] | None = None
     prices: Path | None = None
     prometheus_port: Annotated[int, Meta(ge=1, le=65_535)] | None = None
@@ -424,6 +442,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "growth_limits": _bytes_by_store,
     "pii_operators": _pairs,
     "pii_reveal": _names,
+    "webhook_events": _names,
     "prometheus_address": _address,
     "disabled": _flag,
 }

@@ -12,6 +12,7 @@ SINKS: Final = SinkRegistry(
         "prometheus": "mnemoscope.telemetry.prometheus.factory:build",
         "logs": "mnemoscope.telemetry.logs.factory:build",
         "langsmith": "mnemoscope.telemetry.langsmith.factory:build",
+        "webhooks": "mnemoscope.telemetry.webhooks.factory:build",
         "audit": "mnemoscope.audit.sink.factory:build",
     }
 )

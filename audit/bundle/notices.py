@@ -63,6 +63,7 @@ _SINKS = {
     "prometheus": "Prometheus",
     "logs": "Log",
     "langsmith": "LangSmith",
+    "webhooks": "Messages to whoever is in charge",
 }
 
 

@@ -56,6 +56,10 @@ class SubjectKeys:
         """Derive the 32-byte key for *purpose*, for example a sink's name."""
         return self._derive(purpose)
 
+    def run_reference(self, tenant: str | None, run: str) -> str:
+        """Return the keyed hash by which a run is named where its own name is not to be."""
+        return keyed_hash(self.key("runs"), tenant or "", run)
+
     def _pseudonym(self, sink: str, tenant: str, customer: str) -> str:
         return keyed_hash(self.key(sink), tenant, customer)
 

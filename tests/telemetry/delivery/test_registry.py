@@ -44,7 +44,8 @@ def incomplete(context):
 @pytest.fixture
 def context(tmp_path) -> SinkContext:
     """Return what a named sink is built from."""
-    settings = structs.asdict(load_settings(pii_model="none"))
+    receiver = {"webhook_url": "https://hooks.example.com", "webhook_format": "slack"}
+    settings = structs.asdict(load_settings(pii_model="none", **receiver))
     return SinkContext(settings=settings, data_folder=tmp_path, keys=SubjectKeys(bytes(32)))
 
 

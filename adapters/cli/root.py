@@ -30,6 +30,10 @@ COMMANDS: Table = {
     "relay": Command(
         "Deliver the events of all processes of this machine to the sinks.", "relay:relay"
     ),
+    "serve": Command(
+        "Serve the console: decide what waits, answer customers, look at runs and health.",
+        "serve:serve",
+    ),
     "spend": Command("Show what model calls cost, and what changed most.", "spend:spend"),
     "audit": Group(
         "Show, verify, export and erase what the audit trail holds.",

@@ -1,0 +1,173 @@
+"""``mnemoscope serve``."""
+
+from __future__ import annotations
+
+import getpass
+import ipaddress
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from ...memory.errors import ConfigurationError
+from .exit_codes import say
+from .options import AuditUrl, ScopeAddress, Tenant
+
+if TYPE_CHECKING:
+    from ..console import Entrance, ProxySignIn, Right
+
+LOOPBACK = "127.0.0.1"
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Listen on this address.")
+    ] = LOOPBACK,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=1, max=65_535, help="Listen on this port.")
+    ] = 8765,
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="How browsers reach it, if not by address and port."),
+    ] = None,
+    cert: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Certificate for TLS, with its chain.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(metavar="PATH", help="Its private key.")] = None,
+    proxy_header: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The header by which your proxy says who signed in."),
+    ] = None,
+    proxy_address: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ADDRESS", help="Of the proxy. Repeatable. Default: loopback."),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHO[=RIGHTS]",
+            help="Who may come in by the proxy, such as ada@example.com=decide+erase. Repeatable, "
+            "or a comma list. Without rights: see.",
+        ),
+    ] = None,
+    scope: ScopeAddress = None,
+    tenant: Tenant = None,
+    audit_url: AuditUrl = None,
+) -> None:
+    """
+    Serve the console: decide what waits, answer customers, look at runs and health.
+
+    Prints an address that signs in once. Beyond loopback it needs --cert and --key, or a proxy that
+    signs people in. Runs until it is stopped, by SIGTERM or Ctrl-C. Needs the extra `console`.
+    """
+    try:
+        import uvicorn
+
+        from ..console import Site, build_console
+        from ..console.sessions import Sessions
+    except ImportError as exc:
+        raise ConfigurationError(
+            'serve needs more packages: pip install "mnemoscope[console]"'
+        ) from exc
+    from .scope import open_trail, scope_with_trail
+
+    proxy = _proxy(proxy_header, proxy_address, allow)
+    if (cert is None) != (key is None):
+        raise ConfigurationError("pass both of --cert and --key, or neither")
+    if not _is_loopback(host) and cert is None and proxy is None:
+        raise ConfigurationError(
+            f"--host {host} is beyond loopback: pass --cert and --key, "
+            "or --proxy-header and --allow"
+        )
+    entrance = _entrance(host, port, url, is_tls=cert is not None, proxy=proxy)
+    with ExitStack() as stack:
+        app = stack.enter_context(scope_with_trail(scope, audit_url)) if scope else None
+        site = Site(
+            log=open_trail(audit_url),
+            entrance=entrance,
+            sessions=Sessions(time.monotonic),
+            scope=app,
+            tenant=tenant,
+        )
+        if proxy is not None:
+            say(f"mnemoscope serve listens on {host} port {port} for its proxy")
+        uvicorn.run(
+            build_console(site),
+            host=host,
+            port=port,
+            ssl_certfile=cert,
+            ssl_keyfile=key,
+            # A log of requests would have handles, and what is typed where it does not belong.
+            access_log=False,
+            log_level="warning",
+            proxy_headers=False,
+            server_header=False,
+            ws="none",
+            limit_concurrency=256,
+            timeout_keep_alive=5,
+        )
+
+
+def _entrance(
+    host: str, port: int, url: str | None, *, is_tls: bool, proxy: ProxySignIn | None
+) -> Entrance:
+    from ..console import Entrance
+    from ..console.sessions import OneTimeToken
+
+    if url is None and not _is_loopback(host):
+        raise ConfigurationError(f"--host {host} needs --url: the address that browsers ask for")
+    own = f"http{'s' if is_tls else ''}://{{}}:{port}"
+    names = {f"[{host}]" if ":" in host else host, "localhost"}
+    origins = frozenset({_origin(url)} if url else map(own.format, names))
+    if proxy is not None:
+        return Entrance(origins=origins, proxy=proxy)
+    first = _origin(url) if url else own.format(f"[{host}]" if ":" in host else host)
+
+    def announce(token: str) -> None:
+        say(f"sign in, once: {first}/sign-in?token={token}")
+
+    return Entrance(origins=origins, who=getpass.getuser(), token=OneTimeToken(announce))
+
+
+def _origin(url: str) -> str:
+    """Return *url* without path, as a browser says where it comes from."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path.strip("/"):
+        raise ConfigurationError("--url takes https://host or https://host:port, without a path")
+    return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _proxy(
+    header: str | None, addresses: list[str] | None, allow: list[str] | None
+) -> ProxySignIn | None:
+    from ..console import ProxySignIn
+
+    if header is None and not allow and not addresses:
+        return None
+    if header is None or not allow:
+        raise ConfigurationError("a proxy that signs people in takes --proxy-header and --allow")
+    people = dict(_person(each) for given in allow for each in given.split(",") if each.strip())
+    trusted = frozenset(addresses or (LOOPBACK, "::1"))
+    return ProxySignIn(header=header.lower(), people=people, addresses=trusted)
+
+
+def _person(given: str) -> tuple[str, frozenset[Right]]:
+    from ..console import Right
+
+    who, _, rights = given.strip().rpartition("=") if "=" in given else (given.strip(), "", "see")
+    try:
+        return who, frozenset(map(Right, rights.split("+"))) | {Right.SEE}
+    except ValueError:
+        raise ConfigurationError(
+            "--allow takes WHO=RIGHTS with rights of see, decide, erase, joined by +"
+        ) from None

@@ -17,6 +17,7 @@ import orjson
 from ..telemetry.event.event import Event
 from ..telemetry.event.verdict_event import Choice
 from ..telemetry.process.fork_lock import ForkLock
+from ..telemetry.text import is_a
 from .database.database import blob
 from .log import AuditLog
 from .store.snapshot import Snapshot
@@ -84,6 +85,29 @@ class Held(NamedTuple):
         """Whether a human has yet to decide."""
         return self.asks > 0 and not self.standing.decision
 
+    @property
+    def version(self) -> str:
+        """What the gate judged by. Empty: it is no gate, or that was not recorded yet."""
+        return str(self.evidence.get("version") or "")
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether a human is to decide before the verdict is shown."""
+        return bool(self.evidence.get("is_blind"))
+
+    def shown(self) -> Held:
+        """Return it as whoever decides may see it: of a blind one no verdict, until then."""
+        if not self.is_blind or self.standing.decision:
+            return self
+        known = {name: self.evidence.get(name) for name in ("gate", "version", "is_blind")}
+        return self._replace(reason="blind", passed=False, evidence=known)
+
+    def shown_content(self, content: Any) -> Any:
+        """Return what was held, likewise: of a blind draft nothing that the gate found in it."""
+        if not self.is_blind or self.standing.decision or not is_a(content, dict):
+            return content
+        return {name: of for name, of in content.items() if name != "findings"}
+
 
 _VERDICTS = """
     SELECT seq, method, occurred_us, header FROM audit_event
@@ -136,58 +160,91 @@ def held(
     return found
 
 
-def gates(snapshot: Snapshot) -> list[str]:
-    """Return the names of what is a gate: of rules that say what they would have let pass."""
+class GateVersion(NamedTuple):
+    """
+    A gate as it judged at a time.
+
+    Attributes:
+        version: What it judged by. Empty: from before versions were recorded; nothing counts.
+        source: The name and version of its judges' prompts, as the caller has it.
+    """
+
+    gate: str
+    version: str
+    source: str
+
+
+def gates(snapshot: Snapshot) -> list[GateVersion]:
+    """Return what is a gate: rules that say what they would have let pass; the latest is last."""
+    gate, version, source = map(snapshot.connection.evidence, ("gate", "version", "source"))
     statement = (
-        "SELECT DISTINCT method FROM audit_event "  # noqa: S608 - figures of ours
-        f"WHERE operation = 'verdict' AND {snapshot.connection.evidence('gate')} = method"
+        f"SELECT method, {version}, max({source}), max(seq) "  # noqa: S608 - figures of ours
+        f"FROM audit_event WHERE operation = 'verdict' AND {gate} = method "
+        "GROUP BY 1, 2 ORDER BY 4"
     )
     found: list[Any] = snapshot.execute(statement).fetchall()
-    return sorted(str(name) for (name,) in found)
+    return [
+        GateVersion(str(name), str(version or ""), str(source or ""))
+        for name, version, source, _seq in found
+    ]
 
 
 _AGREEMENT = """
     WITH said AS (
       SELECT seq, {mode} AS mode, {change} AS change, {choice} AS choice,
-        CAST({passed} AS INTEGER) AS passed
+        CAST({passed} AS INTEGER) AS passed, CAST({is_blind} AS INTEGER) AS is_blind,
+        CAST({stage} AS INTEGER) AS stage
       FROM audit_event
-      WHERE operation = 'verdict' AND method = 'approvals' AND {gate} = ?),
+      WHERE operation = 'verdict' AND method = 'approvals' AND {gate} = ? AND {version} = ?),
     bounds AS (
       SELECT
-        coalesce((SELECT max(seq) FROM said WHERE change = 'reset'), -1) AS reset_seq,
-        coalesce((SELECT max(seq) FROM said WHERE mode = 'shadow'), -1) AS shadow_seq,
-        coalesce((SELECT mode FROM said WHERE mode IS NOT NULL ORDER BY seq DESC LIMIT 1),
-          'shadow') AS mode,
-        (SELECT count(*) FROM said WHERE mode IS NOT NULL) AS changes),
+        coalesce(max(seq) FILTER (WHERE change = 'reset'), -1) AS reset_seq,
+        coalesce(max(seq) FILTER (WHERE mode = 'shadow'), -1) AS shadow_seq,
+        coalesce(max(seq) FILTER (WHERE mode IS NOT NULL), -1) AS changed_seq,
+        count(mode) AS changes
+      FROM said),
     decided AS (
-      SELECT seq, row_number() OVER (ORDER BY seq DESC) AS place,
-        (choice = 'approve') = (passed = 1) AS agrees,
+      SELECT seq, row_number() OVER (ORDER BY seq DESC) <= ? AS is_late,
+        (choice = 'approve') = (passed = 1) AS agrees, is_blind = 1 AS is_blind,
         choice = 'reject' AND passed = 1 AS is_rejected_pass
-      FROM said WHERE choice IN ('approve', 'edit', 'reject'))
-    SELECT b.mode, b.changes,
-      (SELECT count(*) FROM decided d WHERE d.seq > b.shadow_seq AND d.place <= ?),
-      (SELECT count(*) FROM decided d
-        WHERE d.seq > b.shadow_seq AND d.place <= ? AND d.agrees),
-      (SELECT count(*) FROM decided d WHERE d.seq > b.reset_seq AND d.is_rejected_pass)
-    FROM bounds b
+      FROM said WHERE choice IN ('approve', 'edit', 'reject')),
+    counted AS (
+      SELECT d.*, is_late AND seq > shadow_seq AS counts, is_late AND seq > changed_seq AS is_own,
+        is_rejected_pass AND seq > reset_seq AS blocks
+      FROM decided d CROSS JOIN bounds)
+    SELECT (SELECT mode FROM said WHERE seq = changed_seq),
+      (SELECT stage FROM said WHERE seq = changed_seq), changes,
+      (SELECT count(*) FROM counted WHERE counts),
+      (SELECT count(*) FROM counted WHERE counts AND agrees),
+      (SELECT count(*) FROM counted WHERE is_own),
+      (SELECT count(*) FROM counted WHERE is_own AND agrees),
+      (SELECT count(*) FROM counted WHERE counts AND is_blind),
+      (SELECT count(*) FROM counted WHERE counts AND is_blind AND agrees),
+      (SELECT count(*) FROM counted WHERE blocks)
+    FROM bounds
 """
+_COUNTS = (
+    *("stage", "changes", "decided", "agreed", "stage_decided", "stage_agreed"),
+    *("blind_decided", "blind_agreed", "rejected_passes"),
+)
 
 
-def agreement(snapshot: Snapshot, gate: str, window: int) -> dict[str, str | int]:
+def agreement(snapshot: Snapshot, gate: str, version: str, window: int) -> dict[str, str | int]:
     """
-    Return what humans have decided on the verdicts of *gate*.
+    Return what humans have decided on the verdicts of *version* of *gate*.
 
     Returns:
-        Its ``mode``, after so many ``changes``. The number ``decided`` of the latest *window*
-        decisions since it was last put in shadow, and ``agreed`` of them. And the
-        ``rejected_passes`` since the last reset.
+        Its ``mode`` and ``stage``, after so many ``changes``. The number ``decided`` of the latest
+        *window* decisions since it was last put in shadow, and ``agreed`` of them; as
+        ``stage_decided`` and ``stage_agreed`` those since the latest change; as ``blind_decided``
+        and ``blind_agreed`` the blind ones. And the ``rejected_passes`` since the last reset.
     """
-    names = ("mode", "change", "choice", "passed", "gate")
-    statement = _AGREEMENT.format(**{name: snapshot.connection.evidence(name) for name in names})
-    found: Any = snapshot.execute(statement, (gate, window, window)).fetchone()
+    named = ("mode", "change", "choice", "passed", "is_blind", "stage", "gate", "version")
+    statement = _AGREEMENT.format(**{name: snapshot.connection.evidence(name) for name in named})
+    found: Any = snapshot.execute(statement, (gate, version, window)).fetchone()
     mode, *figures = found
-    named = zip(("changes", "decided", "agreed", "rejected_passes"), map(int, figures), strict=True)
-    return {"mode": str(mode), **dict(named)}
+    counts = zip(_COUNTS, (int(each or 0) for each in figures), strict=True)
+    return {"mode": str(mode or "shadow"), **dict(counts)}
 
 
 class GateFigures(NamedTuple):
@@ -195,8 +252,8 @@ class GateFigures(NamedTuple):
     How a rule that holds stands, for metrics.
 
     Attributes:
-        share: Of the decisions that count, those that agree with it. None: there are none, or it
-            never says what it would let pass.
+        share: Of the decisions that count on its latest version, those that agree with it. None:
+            there are none, or it never says what it would let pass.
         is_auto: Whether it goes on by itself.
         waiting: What waits for a decision.
     """
@@ -219,7 +276,7 @@ class AuditedDecisions:
         self._log, self._clock = log, clock
         self._guard = ForkLock()
         self._standing: dict[str, ApprovalState] = {}
-        self._modes: dict[str, str] = {}
+        self._stages: dict[tuple[str, str], int] = {}
         self._read_to, self._read_at = 0, float("-inf")
         self._figures: tuple[GateFigures, ...] = ()
         self._figures_at = float("-inf")
@@ -241,11 +298,11 @@ class AuditedDecisions:
             self._read(most_age_s)
             return self._standing.get(approval, ApprovalState())
 
-    def mode(self, gate: str, most_age_s: float = 0.0) -> str | None:
-        """Return the mode that a gate was put in last, as `standing` does. None: in none yet."""
+    def stage(self, gate: str, version: str, most_age_s: float = 0.0) -> int:
+        """Return the stage that *version* of a gate was put in last, read as `standing` does."""
         with self._guard:
             self._read(most_age_s)
-            return self._modes.get(gate)
+            return self._stages.get((gate, version), 0)
 
     def _read(self, most_age_s: float) -> None:
         if self._clock() - self._read_at < most_age_s:
@@ -261,13 +318,15 @@ class AuditedDecisions:
 
     def _take(self, known: dict[str, Any]) -> None:
         if "mode" in known:
-            self._modes[known["gate"]] = known["mode"]
+            # Of before there were versions: it is no version's, and none inherits it.
+            key = known["gate"], known.get("version", "")
+            self._stages[key] = known.get("stage", 0)
         else:
             approval = known["approval"]
             before = self._standing.get(approval, ApprovalState())
             self._standing[approval] = before.after(known["choice"])
 
-    def agreement(self, gate: str, window: int) -> dict[str, str | int]:
+    def agreement(self, gate: str, version: str, window: int) -> dict[str, str | int]:
         """
         Return what humans have decided on the verdicts of *gate*; see `agreement`.
 
@@ -275,7 +334,7 @@ class AuditedDecisions:
             AuditError: The log cannot be read.
         """
         with self._log.reading() as snapshot:
-            return agreement(snapshot, gate, window)
+            return agreement(snapshot, gate, version, window)
 
     def figures(self, window: int, most_age_s: float) -> tuple[GateFigures, ...]:
         """
@@ -299,10 +358,10 @@ class AuditedDecisions:
         held(snapshot, self._held, self._held_to)
         self._held_to = snapshot.size
         waiting = Counter(each.gate for each in self._held.values() if each.waits)
-        of_gates = gates(snapshot)
-        for gate in sorted({*of_gates, *(each.gate for each in self._held.values())}):
-            found: dict[str, Any] = agreement(snapshot, gate, window)
-            counts = gate in of_gates and found["decided"]
+        latest = {each.gate: each.version for each in gates(snapshot)}
+        for gate in sorted({*latest, *(each.gate for each in self._held.values())}):
+            found: dict[str, Any] = agreement(snapshot, gate, latest.get(gate, ""), window)
+            counts = latest.get(gate) and found["decided"]
             share = found["agreed"] / found["decided"] if counts else None
             yield GateFigures(gate, share, found["mode"] == "auto", waiting[gate])
 

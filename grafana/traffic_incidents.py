@@ -166,7 +166,13 @@ class Incidents:
             self._store.put(("profiles",), f"p-{number}", {"likes": "tea"})
         except HeldError as held:
             if held.approval is not None and number % 2:
-                event = decision_event(held.approval, Choice.APPROVE, gate=GATE.name, passed=True)
+                event = decision_event(
+                    held.approval,
+                    Choice.APPROVE,
+                    gate=GATE.name,
+                    version=GATE.version,
+                    passed=True,
+                )
                 self._scope.audit.append([event])
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..adapters.langgraph.redacted_stream.stream import RedactionFactory
     from ..adapters.langgraph.runs.stream import UsageFactory
     from ..audit.log import AuditLog
-    from ..telemetry.event.event import Event
+    from ..telemetry.event.event import Event, Redacted
     from ..telemetry.event.subject import Subject
     from .api import StoreAdapter
     from .assemble.assembly import Assembly
@@ -805,7 +805,8 @@ class Mnemoscope:
         Args:
             gate: The gate.
             draft: The key of the state with the draft, which takes what a human makes of it.
-            result: The key that takes the decision: ``choice``, ``reason``, ``approval``.
+            result: The key that takes the decision: ``choice``, ``reason``, ``approval``,
+                ``verdict``; and ``overruled``, a choice that came after another was sealed.
             read: Returns the draft from the state, where it is more than a text.
             is_async: Return a coroutine function, whose judges run on a thread.
 
@@ -839,20 +840,48 @@ class Mnemoscope:
             return None
         return Subject(person, tenant=tenant, keys=self._parts.guards.keys)
 
-    def tell_verdict(self, rule: Rule, facts: Facts) -> Verdict:
+    def tell_verdict(
+        self,
+        rule: Rule,
+        facts: Facts,
+        content: Callable[[Callable[[Any], Any]], Any] | None = None,
+    ) -> Verdict:
         """
         Have a rule that is asked elsewhere decide, and tell what it says as a sealed event.
 
         For gates of your own: nothing is carried out.
+
+        Args:
+            rule: The rule.
+            facts: What it decides on.
+            content: Returns what a human decides on, made with the function that it is given, which
+                redacts a value. It goes into the encrypted detail of a verdict that holds.
         """
         from .context import current  # noqa: PLC0415
-        from .rules.rule import verdict_event  # noqa: PLC0415
+        from .rules.rule import Outcome, verdict_event  # noqa: PLC0415
         from .rules.rulebook import decided  # noqa: PLC0415
 
         verdict = decided(rule, facts)
         if self._parts is not None and not verdict.is_plain:
-            self._parts.accounting.verdicts.emit(current(), verdict_event(rule, verdict, facts))
+            holds = verdict.outcome is Outcome.HOLD and not rule.shadow
+            told = verdict_event(rule, verdict, facts)
+            redacted = self._redacted(self._parts, content) if holds and content else None
+            self._parts.accounting.verdicts.emit(current(), told, redacted)
         return verdict
+
+    def _redacted(self, parts: Parts, content: Callable[[Callable[[Any], Any]], Any]) -> Redacted:
+        """Return the content of a verdict. Fails closed: what cannot be redacted is left out."""
+        from .context import current  # noqa: PLC0415
+        from .privacy.engine.content import FAILED, SIZE_LIMIT, to_content  # noqa: PLC0415
+        from .privacy.engine.redaction import CallBound, within  # noqa: PLC0415
+
+        try:
+            bound = within(CallBound(SIZE_LIMIT, cuts=True))
+            redaction = parts.guards.redactor.begin(current(), bound)
+            return redaction.content(content(redaction.value))
+        except Exception as exc:  # noqa: BLE001 - costs the event one field
+            self.note_fault("rules.content", exc)
+            return to_content(FAILED)
 
     def prepare(self, timeout_s: float | None = None) -> bool:
         """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from ...telemetry.event.verdict_event import Choice, Point
+from ...telemetry.event.verdict_event import Choice
 from ...telemetry.text import json_text, utc_text
 from .exit_codes import INCOMPLETE, UNUSABLE, USAGE, CommandError, say
 from .options import AuditUrl, Json, Limit
@@ -41,16 +41,17 @@ def list_(
     # Oldest first, so that the newest are at the end, where a terminal shows them.
     shown = everything[-limit:]
     if json:
-        Console().print_json(json_text([_document(each) for each in shown]))
+        Console().print_json(json_text([_document(each.shown()) for each in shown]))
     else:
-        Console().print(list_screen(shown, len(everything)))
+        Console().print(list_screen([each.shown() for each in shown], len(everything)))
 
 
 def show(approval: Approval, audit_url: AuditUrl = None, json: Json = False) -> None:
     """
-    Show a held write as stored, redacted, with the rule's findings.
+    Show a held write or a draft, redacted, with the rule's findings.
 
-    Needs the key of the application: the content is encrypted. A draft is in the state of its run.
+    Needs the key of the application: the content is encrypted. Of a blind one the verdict is shown
+    once it is decided.
     """
     from .approvals_screen import show_screen
     from .scope import open_trail
@@ -58,12 +59,12 @@ def show(approval: Approval, audit_url: AuditUrl = None, json: Json = False) -> 
     log = open_trail(audit_url)
     found = _one(log, approval)
     row = _row(log, found.seq)
+    content = found.shown_content(json_format.loads(row.content)) if row.content else None
     if json:
-        content = json_format.loads(row.content) if row.content else None
         more = {"customer": row.subject_uid, "run": row.run, "content": content}
-        Console().print_json(json_text(_document(found) | more))
+        Console().print_json(json_text(_document(found.shown()) | more))
     else:
-        Console().print(show_screen(found, row))
+        Console().print(show_screen(found.shown(), row, content))
 
 
 def decide(
@@ -77,10 +78,10 @@ def decide(
     json: Json = False,
 ) -> None:
     """
-    Approve, edit, reject or skip a held memory write.
+    Approve, edit, reject or skip a held memory write or a draft.
 
-    Approved, the same write passes, once; edited or rejected, it stays refused; to skip is no
-    decision. Exits with 2 if it is decided already. A draft is decided by resuming its run.
+    An approved write passes, once; edited or rejected, it stays refused. The run of a draft takes
+    the decision as it is resumed. To skip is no decision. Exits with 2 if it is decided already.
     """
     from ...audit.decisions import AuditedDecisions
     from ...memory.rules.agreement import change_mode
@@ -90,14 +91,14 @@ def decide(
 
     log = open_trail(audit_url)
     found = _one(log, approval)
-    if found.point != Point.MEMORY:
-        raise CommandError(f"{approval} is a draft: resume its run with the choice", USAGE)
     trail = AuditedDecisions(log)
     event = decision_event(
         approval,
         Choice(choice),
         gate=found.gate,
+        version=found.version,
         passed=found.passed,
+        is_blind=found.is_blind,
         why=why,
         used=found.standing.used,
         by=Subject(by, tenant=None, keys=log.ring.current),
@@ -108,12 +109,16 @@ def decide(
         decision = _one(log, approval).standing.decision or "used"
         raise CommandError(f"{approval} is decided already: {decision}", UNUSABLE)
     # At once: this decision may be the one that the gate was short of, or that blocks it.
-    mode = change_mode(trail, found.gate)
+    mode = change_mode(trail, found.gate, found.version)
     if json:
         said = {"approval": approval, "choice": choice, "gate": found.gate, "mode": mode}
-        Console().print_json(json_text(said))
+        # Of a blind one only now: before, it was decided without.
+        verdict = None if choice == "skip" else found.evidence
+        Console().print_json(json_text({**said, "verdict": verdict}))
     else:
         typer.echo(f"{approval}: {choice}; {found.gate} is in mode {mode}")
+        if found.is_blind and choice != "skip":
+            typer.echo(f"the gate had said: {'a pass' if found.passed else 'no pass'}")
 
 
 def agreement(audit_url: AuditUrl = None, json: Json = False) -> None:
@@ -140,21 +145,24 @@ def reset(gate: Gate, audit_url: AuditUrl = None, json: Json = False) -> None:
     """
     Put a gate in shadow, and count the decisions of humans anew.
 
-    For a gate that was changed, or of which a pass was rejected, which blocks it until then.
+    In all its versions. For a gate of which a pass was rejected, which blocks it until then.
     """
     from ...audit.decisions import AuditedDecisions
-    from ...memory.rules.agreement import change_mode
+    from ...memory.rules.agreement import SHADOW, change_mode
     from .scope import open_trail
 
     log = open_trail(audit_url)
     # A mistyped name would begin a gate of its own in the trail.
-    if gate not in {each["gate"] for each in _agreements(log)}:
+    versions = [each["version"] for each in _agreements(log) if each["gate"] == gate]
+    if not versions:
         raise CommandError(f"no verdict of a gate {gate} is recorded", USAGE)
-    mode = change_mode(AuditedDecisions(log), gate, is_reset=True)
+    trail = AuditedDecisions(log)
+    for each in versions:
+        change_mode(trail, gate, each, is_reset=True)
     if json:
-        Console().print_json(json_text({"gate": gate, "mode": mode}))
+        Console().print_json(json_text({"gate": gate, "mode": SHADOW, "versions": versions}))
     else:
-        typer.echo(f"{gate} is in mode {mode}; decisions count anew")
+        typer.echo(f"{gate} is in mode {SHADOW}; decisions count anew")
 
 
 def _held(log: AuditLog) -> list[Held]:
@@ -187,12 +195,12 @@ def _agreements(log: AuditLog) -> list[dict[str, Any]]:
     from ...memory.rules.agreement import WINDOW
 
     with log.reading() as snapshot:
-        waiting = [each.gate for each in held(snapshot).values() if each.waits]
+        waits = [(each.gate, each.version) for each in held(snapshot).values() if each.waits]
         return [
             {
-                "gate": each,
-                **agreement_of(snapshot, each, WINDOW),
-                "waiting": waiting.count(each),
+                **each._asdict(),
+                **agreement_of(snapshot, each.gate, each.version, WINDOW),
+                "waiting": waits.count((each.gate, each.version)),
             }
             for each in gates(snapshot)
         ]

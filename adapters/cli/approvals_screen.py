@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ...audit.queries.text_extraction import text_of
-from ...telemetry.text import utc_text
+from ...telemetry.text import json_text, utc_text
+from ..toolkit.type_guards import is_dict
 
 if TYPE_CHECKING:
     from ...audit.decisions import Held
@@ -37,8 +38,8 @@ def list_screen(shown: Sequence[Held], total: int) -> RenderableType:
     return Group(table, Text(said))
 
 
-def show_screen(held: Held, row: AuditRow) -> RenderableType:
-    """Return what is known of one, and its content."""
+def show_screen(held: Held, row: AuditRow, content: Any) -> RenderableType:
+    """Return what is known of one, and its *content*."""
     table = Table(box=None, show_header=False, padding=(0, 1))
     table.add_row("approval", held.approval)
     table.add_row("decision", _standing(held))
@@ -51,32 +52,43 @@ def show_screen(held: Held, row: AuditRow) -> RenderableType:
             table.add_row(name, f"{value:.3g}" if isinstance(value, float) else f"{value}")
     if row.run:
         table.add_row("run", row.run)
-    if held.point != "memory":
-        content = "in the state of its run"
-    elif row.detail is None:
-        content = "(erased)"
-    else:
-        content = text_of(row.content) or row.content or ""
-    # As `Text`: brackets in it would be read as markup.
-    table.add_row("content", Text(content))
+    for name, text in _content(held, row, content):
+        # As `Text`: brackets in it would be read as markup.
+        table.add_row(name, Text(text))
     return Padding(table, (1, 1))
+
+
+def _content(held: Held, row: AuditRow, content: Any) -> Iterator[tuple[str, str]]:
+    if row.detail is None:
+        yield "content", "(erased)"
+    elif held.point != "memory" and is_dict(content) and "draft" in content:
+        yield "draft", str(content["draft"])
+        for part in ("evidence", "findings"):
+            found: dict[str, Any] = content.get(part) or {}
+            yield from ((name, json_text(of)) for name, of in found.items() if of)
+    else:
+        yield "content", text_of(row.content) or row.content or ""
 
 
 def agreement_screen(found: Sequence[Mapping[str, Any]]) -> RenderableType:
     """Return a table of the gates."""
-    table = _table("gate", "mode", "decided", "agreed", "share", "rejected passes", "waiting")
+    table = _table("gate", "version", "mode", "agreed", "blind", "rejected", "waiting")
     for each in found:
-        decided, agreed = each["decided"], each["agreed"]
+        stage = each["stage"]
         table.add_row(
             each["gate"],
-            each["mode"],
-            f"{decided}",
-            f"{agreed}",
-            f"{agreed / decided:.0%}" if decided else "",
+            each["version"][:8] or "unknown",
+            f"auto, {stage} %" if stage else each["mode"],
+            _share(each["agreed"], each["decided"]),
+            _share(each["blind_agreed"], each["blind_decided"]),
             f"{each['rejected_passes']}",
             f"{each['waiting']}",
         )
     return table
+
+
+def _share(agreed: int, decided: int) -> str:
+    return f"{agreed} of {decided}, {agreed / decided:.0%}" if decided else "none"
 
 
 def _standing(held: Held) -> str:

@@ -81,11 +81,12 @@ COMMANDS: Table = {
         {
             "list": Command("List what waits for a decision.", "approvals:list_"),
             "show": Command(
-                "Show a held write as stored, redacted, with the rule's findings.",
+                "Show a held write or a draft, redacted, with the rule's findings.",
                 "approvals:show",
             ),
             "decide": Command(
-                "Approve, edit, reject or skip a held memory write.", "approvals:decide"
+                "Approve, edit, reject or skip a held memory write or a draft.",
+                "approvals:decide",
             ),
             "agreement": Command(
                 "Show how far humans agree with each gate, and the mode that it is in.",

@@ -9,7 +9,6 @@ words is kept: scores and codes are facts, and the verdict follows from them.
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,11 +16,14 @@ from fnmatch import fnmatchcase
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
+import orjson
+
 from ...telemetry.event.event import OperationClass
 from ...telemetry.event.verdict_event import Outcome, Point
 from ...telemetry.text import is_a, json_text
 from ..errors import ConfigurationError
 from .agreement import AUTO, SHADOW
+from .approval_evidence import GUARDRAILS, Hit, guardrail_hits, is_equal, is_prose, mismatches
 from .capabilities import ForeseesActions
 from .rule import ALLOW, Action, Fact, Facts, Fails, Verdict
 from .run_facts import KeyedHashes
@@ -39,21 +41,7 @@ LEVELS: Final = ("step", "trajectory", "outcome")
 MODE_AGE_S: Final = 10.0
 """Seconds for which the mode that was read last is good enough."""
 
-_SHORT = 40
-"""Letters that may all be capitals."""
-
 _HASH_SPACE = 16.0**16
-_PLACEHOLDER = re.compile(
-    r"\{\{.*?\}\}|\$\{\w+\}|\{[a-z]+(_[a-z]+)*\}|%[A-Z_]{3,}%|(?-i:<[a-z]+_[a-z_]+>)|"
-    r"\[(?:insert|your|first|last|company|customer)[ _\w]*\]|lorem ipsum",
-    re.IGNORECASE,
-)
-_SPAM = re.compile(
-    r"\b(?:act now|buy now|click here|order now|limited[- ]time offer|risk[- ]free|100% free|"
-    r"no obligation|earn (?:extra )?(?:money|cash)|you(?:'ve| have) (?:won|been selected)|"
-    r"double your|once in a lifetime|this is not spam|congratulations,? winner)\b|!{3,}|\${3,}",
-    re.IGNORECASE,
-)
 
 
 class Score(NamedTuple):
@@ -104,9 +92,10 @@ class Approval(ForeseesActions):
         outcome: Judges the text: compliance, grounding. None: the level is not asked for.
         goldens: What the step should have found, by name. Numbers, flags and single words are
             compared; longer texts are judged, all in one call of *step*.
-        source: Name and version of the judges' prompts, for the verdict.
+        source: Name and version of the judges' prompts, for the verdict and its `version`.
         mode: ``auto`` allows the gate to go on by itself; it begins in shadow all the same.
         share: Of what would go on, the share that a human is asked about: 0.1 at least.
+        blind: Of what a human is asked about, the share that is decided without the verdict.
         places: Memory writes that are judged, by patterns of ``store/collection``.
         most_chars: Characters of a text from which it is too long.
         shadow: Tell, and ask nobody.
@@ -114,6 +103,9 @@ class Approval(ForeseesActions):
     Attributes:
         is_judging: False calls no judge from now on: what can be told without is, and a human
             decides.
+        version: A keyed hash of what it judges by: *source*, levels, goldens, guardrails, bar and
+            *most_chars*. Humans agree with a version, and the next begins in shadow. Empty until it
+            is bound to a scope.
 
     Raises:
         ConfigurationError: A figure makes no sense.
@@ -132,20 +124,22 @@ class Approval(ForeseesActions):
         source: str = "",
         mode: Literal["shadow", "auto"] = "shadow",
         share: float = 0.1,
+        blind: float = 0.0,
         places: Sequence[str] = (),
         most_chars: int = 20_000,
         shadow: bool = False,
     ) -> None:
         if mode not in {SHADOW, AUTO}:
             raise ConfigurationError("mode must be shadow or auto")
-        if not 0 <= share <= 1 or most_chars < 1:
-            raise ConfigurationError("share must be from 0 to 1, most_chars at least 1")
+        if not (0 <= share <= 1 and 0 <= blind <= 1) or most_chars < 1:
+            raise ConfigurationError("share and blind must be from 0 to 1, most_chars at least 1")
         self.name, self.shadow, self.is_judging = name, shadow, True
         self.points = frozenset({Point.MEMORY} if places else ())
         self._judges = {"step": step, "trajectory": trajectory, "outcome": outcome}
         self._goldens, self._source, self._mode = dict(goldens or {}), source[:64], mode
-        self._share = max(share, LEAST_SHARE)
+        self._share, self._blind = max(share, LEAST_SHARE), blind
         self._places, self._most_chars = tuple(places), most_chars
+        self.version = ""
         self._hashes: KeyedHashes | None = None
         self._modes: Callable[[], Decisions | None] = lambda: None
         wanted = {each for each, judge in self._judges.items() if judge is not None}
@@ -160,6 +154,9 @@ class Approval(ForeseesActions):
     def bind(self, hashes: KeyedHashes, modes: Callable[[], Decisions | None]) -> None:
         """Take the scope's hashes, by which drafts are drawn, and where its mode is read."""
         self._hashes, self._modes = hashes, modes
+        judged_by = [self._wanted, self._source, self._goldens, GUARDRAILS, BAR, self._most_chars]
+        # Keyed: goldens are a user's, and few enough to be guessed.
+        self.version = hashes.of_json(judged_by)
 
     # -- facts -------------------------------------------------------------------------------------
 
@@ -186,13 +183,17 @@ class Approval(ForeseesActions):
 
     def facts(self, draft: Draft, approval: str | None = None) -> dict[str, Fact]:
         """Return what is found of a draft: scores, codes and flags. Raises nothing of a judge's."""
-        violations = [code for code, found in self._violations(draft.text) if found]
+        violations = [*dict.fromkeys(each.code for each in self._hits(draft.text))]
+        stage = self._stage()
         known: dict[str, Fact] = {
             "gate.wanted": " ".join(self._wanted),
             "gate.violations": " ".join(violations),
             "gate.source": self._source,
-            "gate.is_auto": self._is_auto(),
-            "gate.is_drawn": self._is_drawn(draft.text),
+            "gate.version": self.version,
+            "gate.stage": stage,
+            "gate.is_auto": stage > 0,
+            "gate.is_drawn": self._drawn(draft.text) < max(self._share, 1 - stage / 100),
+            "gate.is_blind": self._drawn(f"blind\n{approval or draft.text}") < self._blind,
             "gate.failed": None if self.is_judging else "judging_is_off",
             "gate.confidence": None,
         }
@@ -213,13 +214,34 @@ class Approval(ForeseesActions):
         known["gate.confidence"] = min(sure) if sure else None
         return known
 
-    def _violations(self, text: str) -> Iterator[tuple[str, bool]]:
-        letters = [each for each in text if each.isalpha()]
-        yield "placeholder", _PLACEHOLDER.search(text) is not None
-        shouts = len(letters) > _SHORT and sum(map(str.isupper, letters)) > 0.7 * len(letters)
-        yield "spam", shouts or _SPAM.search(text) is not None
-        yield "empty", not any(map(str.isalnum, text))
-        yield "oversized", len(text) > self._most_chars
+    def _hits(self, text: str) -> list[Hit]:
+        return guardrail_hits(text, self._most_chars)
+
+    def detail(
+        self, draft: Draft, redact: Callable[[Any], Any] = lambda value: value
+    ) -> dict[str, Any]:
+        """
+        Return what a human decides by.
+
+        Args:
+            draft: The draft.
+            redact: Returns a value of it redacted, for the audit trail.
+
+        Returns:
+            JSON types: the ``draft``, its ``evidence`` (``steps`` and ``values``), and as
+            ``findings`` what the gate found without a judge: ``mismatches`` with goldens, and as
+            ``guardrails`` the places in the draft. A blind decision is made without these.
+        """
+        known = {
+            "draft": draft.text,
+            "evidence": {"steps": list(draft.steps), "values": dict(draft.values)},
+            "findings": {"mismatches": mismatches(self._goldens, draft.values)},
+        }
+        # As JSON types: a checkpointer could not save an interrupt that holds anything else.
+        found: dict[str, Any] = redact(orjson.loads(json_text(known)))
+        hits = self._hits(found["draft"])
+        found["findings"]["guardrails"] = [each._asdict() for each in hits]
+        return found
 
     def _score(self, level: str, draft: Draft) -> Score:
         if level == "step" and self._goldens:
@@ -234,9 +256,9 @@ class Approval(ForeseesActions):
         return _checked(judge(fenced(about)))
 
     def _against_goldens(self, values: Mapping[str, Any]) -> Score:
-        prose = {name: of for name, of in self._goldens.items() if _is_prose(of)}
+        prose = {name: of for name, of in self._goldens.items() if is_prose(of)}
         scores = [
-            float(type(values.get(name)) is type(of) and values[name] == of)
+            float(is_equal(values.get(name), of))
             for name, of in self._goldens.items()
             if name not in prose
         ]
@@ -251,21 +273,21 @@ class Approval(ForeseesActions):
             return said
         return Score(fmean([*scores, *[said.value] * len(prose)]), said.confidence)
 
-    def _is_auto(self) -> bool:
+    def _stage(self) -> int:
+        """Return the percent of its passes that it goes on with by itself. 0: it is in shadow."""
         modes = self._modes()
-        if self._mode != AUTO or modes is None:
-            return False
+        if self._mode != AUTO or modes is None or not self.version:
+            return 0
         try:
-            return modes.mode(self.name, MODE_AGE_S) == AUTO
+            return modes.stage(self.name, self.version, MODE_AGE_S)
         except Exception:  # noqa: BLE001 - then a human is asked
-            return False
+            return 0
 
-    def _is_drawn(self, text: str) -> bool:
-        """Return whether a human is asked although it passes: the same for the same text."""
+    def _drawn(self, text: str) -> float:
+        """Return where *text* is drawn, 0 to 1: the same for the same text."""
         if self._hashes is None:
-            return True
-        drawn = int(self._hashes.of_text(f"{self.name}\n{text}"), 16) / _HASH_SPACE
-        return drawn < self._share
+            return 0.0
+        return int(self._hashes.of_text(f"{self.name}\n{text}"), 16) / _HASH_SPACE
 
     # -- verdict -----------------------------------------------------------------------------------
 
@@ -289,6 +311,9 @@ class Approval(ForeseesActions):
             "confidence": known["gate.confidence"],
             "source": known["gate.source"],
         }
+        if "gate.version" in known:  # earlier versions of this package sealed none
+            evidence["version"] = known["gate.version"]
+            evidence["is_blind"] = int(bool(known["gate.is_blind"]))
         if "gate.approval" in known:
             evidence["approval"] = known["gate.approval"]
         if violations:
@@ -329,10 +354,6 @@ def _checked(said: Score | float | None) -> Score:
         if each is not None and (isinstance(each, bool) or not 0.0 <= float(each) <= 1.0):
             raise ValueError("a score is from 0 to 1")
     return score
-
-
-def _is_prose(value: Any) -> bool:
-    return isinstance(value, str) and len(value.split()) > 1
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -29,6 +29,7 @@ OUTCOMES: Final = {
 }
 CODE = re.compile("[a-z0-9_.-]{1,64}")
 _STORE = "rule"
+_SHOWN = ("approval", "choice", "gate", "passed", "used", "version", "is_blind")
 
 
 class Decision(StandaloneRule):
@@ -40,7 +41,8 @@ class Decision(StandaloneRule):
         """Return what the human has said, by the facts."""
         known = facts.known
         choice = Choice(str(known["choice"]))
-        evidence = {name: known[name] for name in ("approval", "choice", "gate", "passed", "used")}
+        # By what there is: earlier versions sealed facts without the last two.
+        evidence = {name: known[name] for name in _SHOWN if name in known}
         return Verdict(OUTCOMES[choice], str(known["why"] or choice), evidence)
 
 
@@ -49,7 +51,9 @@ def decision_event(
     choice: Choice,
     *,
     gate: str = "",
+    version: str = "",
     passed: bool = False,
+    is_blind: bool = False,
     why: str = "",
     used: int = 0,
     by: Subject | None = None,
@@ -62,7 +66,9 @@ def decision_event(
         approval: The id of what was held.
         choice: What was decided.
         gate: The rule that held it.
+        version: What that gate judges by. Empty: unknown, so that the decision counts for none.
         passed: Whether the rule had let it pass, had it not been in shadow or drawn for a human.
+        is_blind: Whether it was decided before the gate's verdict was shown.
         why: A code. Empty: none was given.
         used: How many times the same write has passed by an approval before.
         by: Who decided.
@@ -77,7 +83,9 @@ def decision_event(
         "approval": approval,
         "choice": choice,
         "gate": gate,
+        "version": version,
         "passed": int(passed),
+        "is_blind": int(is_blind),
         "used": used,
         "why": why,
     }

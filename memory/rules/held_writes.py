@@ -56,8 +56,8 @@ class Decisions(Protocol):
         """
         ...
 
-    def mode(self, gate: str, most_age_s: float, /) -> str | None:
-        """Return the mode that a gate was put in last. None: in none yet."""
+    def stage(self, gate: str, version: str, most_age_s: float, /) -> int:
+        """Return the percent of its passes that a version of a gate goes on with. 0: shadow."""
         ...
 
     def figures(
@@ -66,13 +66,14 @@ class Decisions(Protocol):
         """Return name, share that agrees, whether it is in auto, and what waits, for each gate."""
         ...
 
-    def agreement(self, gate: str, window: int, /) -> Mapping[str, Fact]:
+    def agreement(self, gate: str, version: str, window: int, /) -> Mapping[str, Fact]:
         """
-        Return what humans have decided on the verdicts of *gate*, for `agreement.Mode`.
+        Return what humans have decided on the verdicts of *version* of *gate*.
 
-        ``mode`` is its latest, after so many ``changes``. ``decided`` are those of
+        ``mode`` and ``stage`` are its latest, after so many ``changes``. ``decided`` are those of
         the latest *window* decisions since it was last put in shadow, ``agreed`` those of them that
-        agree; ``rejected_passes`` are those that passed, since the last reset.
+        agree; ``stage_…`` are those since the latest change, ``blind_…`` the blind ones.
+        ``rejected_passes`` are those that passed, since the last reset.
         """
         ...
 

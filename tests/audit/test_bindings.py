@@ -14,13 +14,13 @@ import pytest
 
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.database.errors import AuditError, TamperedError
-from mnemoscope.audit.decisions import AuditedDecisions
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.queries.blast_radius import blast_radius
 from mnemoscope.audit.queries.memory_model import remembered_at
 from mnemoscope.telemetry.event.event import VERDICT, OperationClass, Redacted
 from mnemoscope.telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from tests.kit import database_attacks
+from tests.kit.gate_trail import AuditedDecisions
 
 LATE_US = 1_900_000_000_000_000
 WHO_IS_WHO = ("audit_subject", "audit_key", "audit_erasure", "audit_log")

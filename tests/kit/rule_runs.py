@@ -40,10 +40,9 @@ from mnemoscope.memory import (
     granted,
     load_settings,
 )
-from mnemoscope.memory.rules.agreement import change_mode
-from mnemoscope.memory.rules.decisions import decision_event
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.event.verdict_event import Choice
+from tests.kit.gate_trail import change_mode, decision_event
 
 KINDS = frozenset(
     (
@@ -308,10 +307,18 @@ class World:
             if trail is not None and rng.random() < 0.5:
                 choice = rng.choice([Choice.APPROVE, Choice.APPROVE, Choice.EDIT, Choice.REJECT])
                 gate = rng.choice(["profiles", "origin"])
-                trail.record(decision_event(approval, choice, gate=gate, passed=rng.random() < 0.9))
+                trail.record(
+                    decision_event(
+                        approval,
+                        choice,
+                        gate=gate,
+                        version=self.gate.version,
+                        passed=rng.random() < 0.9,
+                    )
+                )
         self._held.clear()
         if trail is not None and rng.random() < 0.1:
-            change_mode(trail, "profiles", is_reset=True)
+            change_mode(trail, "profiles", self.gate.version, is_reset=True)
 
 
 def _letters(text: str) -> list[float]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -26,6 +28,7 @@ from mnemoscope.memory import (
 )
 from mnemoscope.memory.health.live_metrics import LiveMetrics
 from mnemoscope.memory.rules import held_writes
+from tests.kit.patience import GIVE_UP_S
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,6 +207,7 @@ def test_agreement_is_shown_and_reset(settings, capfd):
     """The mode of a gate, what humans have decided, and what waits."""
     gate = Approval("refunds", outcome=lambda _text: 1.0)
     scope = Mnemoscope(settings)
+    scope.bind_rule(gate)
     for number in range(3):
         scope.tell_verdict(gate, Facts(Point.NODE, known=gate.facts(_draft(), f"a{number}")))
     scope.close()
@@ -216,12 +220,86 @@ def test_agreement_is_shown_and_reset(settings, capfd):
     assert (found["gate"], found["mode"], found["waiting"]) == ("refunds", "shadow", 3)
     assert run(["approvals", "reset", "refunds"]) == 0
     assert "refunds is in mode shadow" in capfd.readouterr().out
-    assert run(["approvals", "decide", "a0", "approve", "--decided-by", "grace"]) == 4
-    assert "resume its run" in capfd.readouterr().err
 
 
 def _draft():
     return Draft("Dear customer")
+
+
+def held_draft(settings, **options):
+    """Have a gate leave a draft to a human, and return the approval."""
+    gate = Approval("refunds", goldens={"amount": 30}, **options)
+    scope = Mnemoscope(settings)
+    scope.bind_rule(gate)
+    draft = Draft("marzipan {{first_name}}", steps=["looked it up"], values={"amount": 31})
+    facts = Facts(Point.NODE, known=gate.facts(draft, "a0"))
+    scope.tell_verdict(gate, facts, lambda redact: gate.detail(draft, redact))
+    scope.close()
+    return "a0"
+
+
+def test_a_draft_is_shown_with_its_evidence_and_decided(settings, capfd):
+    """Where the trail is: the run takes the decision as it is resumed."""
+    approval = held_draft(settings)
+
+    assert run(["approvals", "list"]) == 0
+    assert "marzipan" not in capfd.readouterr().out
+    assert run(["approvals", "show", approval]) == 0
+    shown = capfd.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    for each in ("marzipan {{first_name}}", "looked it up", '"golden":30', "violation"):
+        assert each in shown
+    assert run(["approvals", "decide", approval, "reject", "--decided-by", "grace"]) == 0
+    assert run(["approvals", "decide", approval, "approve", "--decided-by", "eve"]) == 2
+    assert "decided already: reject" in capfd.readouterr().err
+    run(["approvals", "agreement", "--json"])
+    assert printed(capfd)[0]["agreed"] == 1
+
+
+def test_a_blind_draft_is_shown_without_the_verdict_until_it_is_decided(settings, capfd):
+    """In no command, on no screen and in no JSON; with the decision it is shown, and counted."""
+    approval = held_draft(settings, blind=1.0)
+    commands = [["list"], ["show", approval]]
+
+    for command in [each + more for each in commands for more in ([], ["--json"])]:
+        assert run(["approvals", *command]) == 0
+        shown = capfd.readouterr().out
+        assert not [
+            each for each in ("violation", "composite", "mismatch", "code") if each in shown
+        ]
+        assert "blind" in shown
+    assert run(["approvals", "decide", approval, "approve", "--decided-by", "grace"]) == 0
+    assert "the gate had said: no pass" in capfd.readouterr().out
+    run(["approvals", "show", approval])
+    assert "violation" in capfd.readouterr().out
+    run(["approvals", "agreement", "--json"])
+    (found,) = printed(capfd)
+    assert (found["decided"], found["blind_decided"], found["blind_agreed"]) == (1, 1, 0)
+
+
+def test_two_processes_decide_at_once_and_one_decision_is_sealed(settings, capfd):
+    """The other is told which one holds."""
+    approval = held_draft(settings)
+    program = (
+        "import sys; from mnemoscope.adapters.cli.root import run; sys.exit(run(sys.argv[1:]))"
+    )
+    decided, choices = ("approvals", "decide", approval), ("approve", "reject")
+
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, *decided, each, "--decided-by", each],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        for each in choices
+    ]
+    said = [each.communicate(timeout=GIVE_UP_S)[1].decode() for each in started]
+
+    assert sorted(each.returncode for each in started) == [0, 2]
+    winner = choices[[each.returncode for each in started].index(0)]
+    assert f"decided already: {winner}" in "".join(said)
+    run(["approvals", "show", approval, "--json"])
+    assert printed(capfd)["decision"] == winner
 
 
 def test_a_trail_with_approvals_verifies_and_is_made_again(settings, capfd):

@@ -21,7 +21,7 @@ from mnemoscope.memory import (
     context,
     load_settings,
 )
-from mnemoscope.memory.rules.agreement import GateAgreement
+from tests.kit.gate_trail import GateAgreement
 from tests.kit.tampering import silenced
 
 

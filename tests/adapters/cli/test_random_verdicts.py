@@ -11,7 +11,7 @@ import pytest
 
 from mnemoscope.adapters.cli.audit.verdicts import kinds_of
 from mnemoscope.adapters.cli.root import run
-from mnemoscope.memory.rules.recheck import Answer, recheck
+from tests.kit.gate_trail import Answer, recheck
 from tests.kit.rule_runs import KINDS, change_one, live
 
 pytestmark = pytest.mark.long

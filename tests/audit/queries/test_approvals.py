@@ -1,25 +1,34 @@
-"""Agreement from the trail by one query, against a model of tables of its own."""
+"""Agreement from the trail by one query, against a model that has nothing in common with it."""
 
 from __future__ import annotations
 
-import sqlite3
+from collections import defaultdict
 from random import Random
 
 import pytest
 
-from mnemoscope.audit.decisions import AuditedDecisions
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.memory.rules import agreement as rule_of_modes
-from mnemoscope.memory.rules.agreement import change_mode
-from mnemoscope.memory.rules.approval import Approval, Draft
-from mnemoscope.memory.rules.decisions import decision_event
-from mnemoscope.memory.rules.rule import Facts, Point, verdict_event
+from mnemoscope.memory import Approval, Draft, Facts, Point
+from mnemoscope.memory.api import KeyedHashes
+from mnemoscope.memory.rules.rule import verdict_event
 from mnemoscope.telemetry.event.verdict_event import Choice
+from tests.kit.gate_trail import (
+    Answer,
+    AuditedDecisions,
+    change_mode,
+    decision_event,
+    evidence_in,
+    made_again,
+    rule_of_modes,
+)
 
-HISTORIES = {"sqlite": (4, 200), "postgres": (1, 200)}
-"""Histories, and steps in each: a server takes longer for a transaction."""
+HISTORIES = {"sqlite": 3, "postgres": 1}
+"""Random histories: a server takes longer for a transaction."""
 
-SMALL_WINDOW = 60
+CANARY = "marzipan"
+STEPS = 150
+LEAST, LEAST_BLIND, SMALL_WINDOW = 6, 3, 14
+"""In place of 50, 10 and 100, so that a history goes through many stages."""
 
 
 @pytest.fixture(
@@ -42,104 +51,160 @@ def log(database, request, tmp_path, subject_keys):
 def tell(log, event_factory):
     """Return what records the verdict of a gate on a draft, and a decision on it."""
 
-    def told(gate, number, choice, *, passed=True):
-        rule = Approval(gate, outcome=lambda _text: 1.0)
-        known = rule.facts(Draft("fine" if passed else "{{name}}"), f"{gate}-{number}")
+    def told(gate, number, choice, *, source="judge@1", passed=True, blind=False):
+        rule = Approval(gate, outcome=lambda _text: 1.0, source=source, blind=float(blind))
+        rule.bind(KeyedHashes(bytes(32)), lambda: None)
+        approval = f"{gate}-{source}-{number}"
+        known = rule.facts(Draft(f"fine, {CANARY}" if passed else "{{name}}"), approval)
         facts = Facts(Point.NODE, known=known)
         verdict = verdict_event(rule, rule.decide(facts), facts)
         judged = event_factory(operation="verdict", method=gate, store="rule", parts=(verdict,))
-        decided = decision_event(f"{gate}-{number}", choice, gate=gate, passed=passed)
+        decided = decision_event(
+            approval,
+            choice,
+            gate=gate,
+            version=rule.version,
+            passed=passed,
+            is_blind=bool(verdict.evidence["is_blind"]),
+        )
         log.append([judged, decided])
+        return rule.version
 
     return told
 
 
 class Model:
-    """Verdicts and decisions in tables that have nothing in common with the trail's."""
+    """
+    The specification of modes, over a list of what happened to one version of one gate.
 
-    def __init__(self, window):
-        self._window = window
-        self._tables = sqlite3.connect(":memory:")
-        self._tables.executescript(
-            "CREATE TABLE step(at INTEGER PRIMARY KEY, gate, what, passed, choice);"
-            "CREATE TABLE mode(at INTEGER, gate, mode, reset)"
-        )
-        self._now = 0
+    It has nothing in common with the trail's query: it goes through the list from the start.
+    """
 
-    def add(self, gate, what, passed, choice=None):
-        self._now += 1
-        self._tables.execute(
-            "INSERT INTO step VALUES (?, ?, ?, ?, ?)", (self._now, gate, what, passed, choice)
-        )
+    def __init__(self):
+        self.stage = 0
+        self._since_shadow, self._since_change, self._all, self._rejected = [], [], [], 0
 
-    def _one(self, query, *values):
-        return self._tables.execute(query, values).fetchone()[0]
+    def decide(self, choice, *, passed, blind):
+        if choice == "skip":
+            return
+        right = choice == "approve" if passed else choice != "approve"
+        for each in (self._since_shadow, self._since_change, self._all):
+            each.append((len(self._all), right, blind))
+        self._rejected += passed and choice == "reject"
 
-    def mode(self, gate):
-        found = self._tables.execute(
-            "SELECT mode FROM mode WHERE gate = ? ORDER BY at DESC LIMIT 1", (gate,)
-        ).fetchone()
-        return found[0] if found else "shadow"
+    def reset(self):
+        self._rejected = 0
+        self._go_to(0)
 
-    def change(self, gate, *, reset=False):
-        """Put the gate in the mode that the specification says, and return it."""
-        new = "shadow" if reset else self._by_decisions(gate)
-        if reset or new != self.mode(gate):
-            self._now += 1
-            self._tables.execute(
-                "INSERT INTO mode VALUES (?, ?, ?, ?)", (self._now, gate, new, reset)
+    def _go_to(self, stage):
+        self.stage, self._since_change = stage, []
+        if not stage:
+            self._since_shadow = []
+
+    def follow(self):
+        """Change the stage as the specification says, and return it."""
+        late = {place for place, *_ in self._all[-SMALL_WINDOW:]}
+        counted = [each for each in self._since_shadow if each[0] in late]
+        own = [each for each in self._since_change if each[0] in late]
+        blind = [each for each in counted if each[2]]
+        if self.stage and (
+            self._rejected
+            or (counted and not _enough(counted))
+            or (len(blind) >= LEAST_BLIND and not _enough(blind))
+        ):
+            self._go_to(0)
+        elif (
+            self.stage < 100
+            and len(own) >= LEAST
+            and all(map(_enough, (own, counted, blind)))
+            and not self._rejected
+        ):
+            self._go_to({0: 10, 10: 25, 25: 50, 50: 100}[self.stage])
+        return self.stage
+
+
+def _enough(decisions):
+    return 5 * sum(right for _place, right, _blind in decisions) >= 4 * len(decisions)
+
+
+@pytest.fixture
+def small_figures(monkeypatch):
+    """Have the rule go by the figures of this file."""
+    for name, figure in [
+        ("LEAST_DECIDED", LEAST),
+        ("LEAST_BLIND", LEAST_BLIND),
+        ("WINDOW", SMALL_WINDOW),
+    ]:
+        monkeypatch.setattr(rule_of_modes, name, figure)
+
+
+@pytest.mark.usefixtures("small_figures")
+def test_random_histories_change_stages_as_the_model_does(database, log, tell):
+    """Of several gates and versions at once: decisions of each kind, blind or not, and resets."""
+    trail, reached, versions = AuditedDecisions(log), set(), set()
+    for seed in range(HISTORIES[database]):
+        rng = Random(seed)  # noqa: S311 - the same in every run
+        models = defaultdict(Model)
+        kindness = 1.0 if seed == 0 else 0.93
+        for number in range(STEPS):
+            late = number > STEPS * 2 // 3
+            gate, source = rng.choice([*[f"g{seed}"] * 5, f"h{seed}"]), f"judge@{late}"
+            model = models[gate, source]
+            passed, blind = rng.random() < 0.8, rng.random() < 0.3
+            choice = _choice(rng, passed=passed, kindness=0.5 if number % 75 > 60 else kindness)
+            version = tell(gate, number, choice, source=source, passed=passed, blind=blind)
+            model.decide(choice.value, passed=passed, blind=blind)
+            if rng.random() < 0.02:
+                change_mode(trail, gate, version, is_reset=True)
+                model.reset()
+            before, stage = model.stage, model.follow()
+            mode = change_mode(trail, gate, version)
+            assert (mode, trail.stage(gate, version)) == ("auto" if stage else "shadow", stage), (
+                seed,
+                number,
             )
-        return new
+            reached.add((before, stage))
+            versions.add((gate, version))
 
-    def _by_decisions(self, gate):
-        reset = self._one("SELECT coalesce(max(at), 0) FROM mode WHERE gate = ? AND reset", gate)
-        rejected = self._one(
-            "SELECT count(*) FROM step WHERE gate = ? AND what = 'decision' AND passed "
-            "AND choice = 'reject' AND at > ?",
-            gate,
-            reset,
-        )
-        begun = self._one(
-            "SELECT coalesce(max(at), 0) FROM mode WHERE gate = ? AND mode = 'shadow'", gate
-        )
-        decisions = self._tables.execute(
-            "SELECT passed, choice, at FROM step WHERE gate = ? AND what = 'decision' "
-            "AND choice <> 'skip' ORDER BY at",
-            (gate,),
-        ).fetchall()
-        right = [
-            (choice == "approve") if passed else (choice in {"edit", "reject"})
-            for passed, choice, at in decisions[-self._window :]
-            if at > begun
-        ]
-        if self.mode(gate) == "auto":
-            return "shadow" if right and sum(right) < 0.8 * len(right) else "auto"
-        enough = len(right) >= 50 and sum(right) >= 0.8 * len(right)
-        return "auto" if enough and not rejected else "shadow"
+    assert {(0, 10), (10, 25), (25, 50), (50, 100)} <= reached
+    assert {before for before, after in reached if after == 0} - {0}
+    assert len(versions) == 4 * HISTORIES[database]
+    _check_the_trail(log, trail, versions)
 
 
-def test_random_histories_change_modes_as_the_model_does(database, log, tell, monkeypatch):
-    """Of several gates at once: verdicts, decisions of each kind, and resets."""
-    monkeypatch.setattr(rule_of_modes, "WINDOW", SMALL_WINDOW)
-    histories, steps = HISTORIES[database]
-    trail, reached = AuditedDecisions(log), set()
-    for seed in range(histories):
-        rng, model = Random(seed), Model(SMALL_WINDOW)  # noqa: S311 - the same in every run
-        gates = [f"g{seed}", f"h{seed}"]
-        for number in range(steps):
-            gate, passed = rng.choice([gates[0], *gates]), rng.random() < 0.8
-            kindness = 0.96 if seed % 2 else 1.0 if number < steps // 2 else 0.6
-            choice = _choice(rng, passed=passed, kindness=kindness)
-            tell(gate, number, choice, passed=passed)
-            model.add(gate, "verdict", passed)
-            model.add(gate, "decision", passed, choice.value)
-            if rng.random() < 0.005:
-                change_mode(trail, gate, is_reset=True)
-                model.change(gate, reset=True)
-            assert change_mode(trail, gate) == model.change(gate), (seed, number)
-            reached.add(model.mode(gate))
+def _check_the_trail(log, trail, versions):
+    """Make each verdict again, put each version where its last change put it, look for drafts."""
+    rows, stages = list(log.rows()), dict.fromkeys(versions, 0)
+    for change in evidence_in(rows, "GateAgreement"):
+        stages[change["gate"], change["version"]] = change["stage"]
+    assert made_again(rows) == {Answer.SAME}
+    assert CANARY not in str([row.header for row in rows])
+    assert {each: trail.stage(*each) for each in versions} == stages
 
-    assert reached == {"shadow", "auto"}
+
+def test_a_new_version_begins_in_shadow_and_the_old_one_keeps_its_stage(log, tell):
+    """Whatever its name: a prompt, a level, a golden or a bar that was changed is another one."""
+    trail = AuditedDecisions(log)
+    for number in range(50):
+        old = tell("g", number, Choice.APPROVE)
+        mode = change_mode(trail, "g", old)
+    assert mode == "auto"
+
+    new = tell("g", 0, Choice.APPROVE, source="judge@2")
+
+    assert change_mode(trail, "g", new) == "shadow"
+    assert (trail.stage("g", old), trail.stage("g", new)) == (10, 0)
+    assert trail.agreement("g", new, 100)["decided"] == 1
+
+
+def test_decisions_without_a_version_count_for_none(log):
+    """As those of before there were versions: the gate stays in shadow, and has no changes."""
+    trail = AuditedDecisions(log)
+    for number in range(60):
+        trail.record(decision_event(f"a{number}", Choice.APPROVE, gate="g", passed=True))
+
+    assert change_mode(trail, "g", "") == "shadow"
+    assert trail.agreement("g", "", 100)["changes"] == 0
 
 
 def _choice(rng, *, passed, kindness):
@@ -158,11 +223,11 @@ def test_decisions_beyond_the_window_do_not_count(log, tell, event_factory):
         tell("another", number, Choice.EDIT)
         log.append([event_factory()])
     trail = AuditedDecisions(log)
+    mine, theirs = (tell(gate, 99, Choice.SKIP) for gate in ("g", "another"))
 
-    assert trail.agreement("g", 500)["decided"] == 20
-    assert trail.agreement("g", 10)["decided"] == 10
-    assert trail.agreement("another", 500)["agreed"] == 0
-    assert trail.agreement("a third", 500) == {
-        **dict.fromkeys(("changes", "decided", "agreed", "rejected_passes"), 0),
-        "mode": "shadow",
-    }
+    assert trail.agreement("g", mine, 500)["decided"] == 20
+    assert trail.agreement("g", mine, 10)["decided"] == 10
+    assert trail.agreement("another", theirs, 500)["agreed"] == 0
+    nothing = trail.agreement("a third", mine, 500)
+    assert nothing.pop("mode") == "shadow"
+    assert set(nothing.values()) == {0}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from itertools import product
 
-import orjson
 import pytest
 from langgraph.store.base import GetOp, PutOp
 from langgraph.store.memory import InMemoryStore
@@ -24,27 +23,31 @@ from mnemoscope.memory import (
     load_settings,
 )
 from mnemoscope.memory.api import KeyedHashes
-from mnemoscope.memory.rules.agreement import GateAgreement, change_mode
 from mnemoscope.memory.rules.approval import fenced
-from mnemoscope.memory.rules.decisions import Decision, decision_event
-from mnemoscope.memory.rules.recheck import Answer, recheck
 from mnemoscope.memory.rules.rule import facts_from
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.verdict_event import Choice, VerdictEvent
 from tests.kit.event_parts import parts_of
+from tests.kit.gate_trail import (
+    Answer,
+    AuditedDecisions,
+    change_mode,
+    decision_event,
+    evidence_in,
+    made_again,
+)
 
 GOOD = "Dear customer, your refund of 30 euros is on its way. Kind regards, the team"
-KINDS = {"Approval": Approval, "Decision": Decision, "GateAgreement": GateAgreement}
 
 
-class Modes:
-    """A trail in which every gate has one mode."""
+class Stages:
+    """A trail in which every version of every gate is in one stage."""
 
-    def __init__(self, mode):
-        self.mode_of_all = mode
+    def __init__(self, stage):
+        self.stage_of_all = stage
 
-    def mode(self, _gate, _most_age_s):
-        return self.mode_of_all
+    def stage(self, _gate, _version, _most_age_s):
+        return self.stage_of_all
 
 
 def verdict(gate, draft, **known):
@@ -56,7 +59,7 @@ def verdict(gate, draft, **known):
 
 def left_alone(gate, *, drawn=0.0):
     """Bind *gate* to a trail in which humans have agreed with it."""
-    gate.bind(KeyedHashes(bytes(32)), lambda: Modes("auto"))
+    gate.bind(KeyedHashes(bytes(32)), lambda: Stages(100))
     gate._share = drawn
     return gate
 
@@ -234,9 +237,8 @@ def test_a_gate_that_makes_no_sense_is_refused(wrong):
 def test_in_shadow_a_human_is_always_asked():
     """By default, where the trail does not say auto, and where there is none."""
     for gate, modes in [
-        (Approval(outcome=lambda _text: 1.0), Modes("auto")),
-        (Approval(outcome=lambda _text: 1.0, mode="auto"), Modes("shadow")),
-        (Approval(outcome=lambda _text: 1.0, mode="auto"), Modes(None)),
+        (Approval(outcome=lambda _text: 1.0), Stages(100)),
+        (Approval(outcome=lambda _text: 1.0, mode="auto"), Stages(0)),
         (Approval(outcome=lambda _text: 1.0, mode="auto"), None),
     ]:
         gate.bind(KeyedHashes(bytes(32)), lambda modes=modes: modes)
@@ -251,8 +253,8 @@ def test_a_tenth_of_what_passes_goes_to_a_human_and_always_the_same():
     texts = [f"{GOOD} {number}" for number in range(2_000)]
 
     def drawn(key):
-        gate.bind(KeyedHashes(key), lambda: Modes("auto"))
-        return {text for text in texts if gate._is_drawn(text)}
+        gate.bind(KeyedHashes(key), lambda: Stages(100))
+        return {text for text in texts if gate.facts(Draft(text))["gate.is_drawn"]}
 
     ours = drawn(bytes(32))
 
@@ -287,10 +289,7 @@ def test_a_write_is_judged_where_the_gate_stands_and_held_until_a_human_decides(
     assert len(inner.search(())) == 2
     assert "tea, <EMAIL_ADDRESS>" in seen[0]
     assert scope.flush()
-    told = [
-        orjson.loads(row.header)["verdict"] for row in scope.audit.rows() if row.store == "rule"
-    ]
-    assert {recheck(each, KINDS).answer for each in told} == {Answer.SAME}
+    assert made_again(scope.audit.rows()) == {Answer.SAME}
     scope.close()
 
 
@@ -341,7 +340,6 @@ def test_no_word_of_a_write_is_in_a_verdict():
 @pytest.fixture
 def trail(tmp_path, subject_keys):
     """Return a trail of one gate, to which decisions are added."""
-    from mnemoscope.audit.decisions import AuditedDecisions
     from mnemoscope.audit.log import AuditLog
 
     log = AuditLog(tmp_path / "audit.db", subject_keys)
@@ -353,8 +351,8 @@ def trail(tmp_path, subject_keys):
 
 def decide(trail, number, choice, *, passed=True):
     """Record the decision on one verdict, and return the mode after it."""
-    trail.record(decision_event(f"a{number}", Choice(choice), gate="g", passed=passed))
-    return change_mode(trail, "g")
+    trail.record(decision_event(f"a{number}", Choice(choice), gate="g", version="v", passed=passed))
+    return change_mode(trail, "g", "v")
 
 
 def test_the_fiftieth_decision_lets_a_gate_go_on_and_no_earlier_one(trail):
@@ -364,7 +362,7 @@ def test_the_fiftieth_decision_lets_a_gate_go_on_and_no_earlier_one(trail):
     modes = [decide(trail, number, choice) for number, choice in enumerate(choices)]
 
     assert modes == ["shadow"] * 49 + ["auto"]
-    assert trail.mode("g") == "auto"
+    assert trail.stage("g", "v") == 10
 
 
 def test_one_rejected_pass_blocks_until_a_reset(trail):
@@ -373,7 +371,7 @@ def test_one_rejected_pass_blocks_until_a_reset(trail):
     modes = {decide(trail, number, "approve") for number in range(1, 100)}
     assert modes == {"shadow"}
 
-    change_mode(trail, "g", is_reset=True)
+    change_mode(trail, "g", "v", is_reset=True)
     modes = [decide(trail, number, "approve") for number in range(100, 150)]
 
     assert modes == ["shadow"] * 49 + ["auto"]
@@ -406,11 +404,10 @@ def test_each_change_of_mode_is_made_again_from_the_trail(trail):
         decide(trail, number, "approve")
     for number in range(50, 63):
         decide(trail, number, "edit")
-    change_mode(trail, "g", is_reset=True)
+    change_mode(trail, "g", "v", is_reset=True)
 
     rows = list(trail.log.rows())
-    told = [orjson.loads(row.header)["verdict"] for row in rows]
-    changes = [orjson.loads(each["evidence"]) for each in told if each["kind"] == "GateAgreement"]
 
-    assert [each["change"] for each in changes] == ["agreed", "disagreed", "reset"]
-    assert {recheck(each, KINDS).answer for each in told} == {Answer.SAME}
+    changes = [each["change"] for each in evidence_in(rows, "GateAgreement")]
+    assert changes == ["agreed", "disagreed", "reset"]
+    assert made_again(rows) == {Answer.SAME}

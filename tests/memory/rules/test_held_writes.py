@@ -26,11 +26,10 @@ from mnemoscope.memory import (
 )
 from mnemoscope.memory.api import Subject
 from mnemoscope.memory.rules import held_writes
-from mnemoscope.memory.rules.decisions import Decision, decision_event
-from mnemoscope.memory.rules.recheck import Answer, recheck
 from mnemoscope.memory.rules.rule import ALLOW
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.event.verdict_event import Choice
+from tests.kit.gate_trail import Answer, Decision, decision_event, recheck
 
 TEA = {"likes": "tea, says quimby@example.com"}
 

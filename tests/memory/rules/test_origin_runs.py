@@ -17,14 +17,13 @@ from langgraph.types import Command, interrupt
 
 from mnemoscope.adapters.langgraph.checkpoint.facts import KEY
 from mnemoscope.adapters.langgraph.runs.gate import gate
-from mnemoscope.audit.decisions import held
 from mnemoscope.memory import HeldError, Mnemoscope, Origin, Trust, context, load_settings
 from mnemoscope.memory.api import MemoryLabel
 from mnemoscope.memory.rules import held_writes, memory_labels, run_facts
-from mnemoscope.memory.rules.decisions import decision_event
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.verdict_event import Choice
 from tests.kit.event_parts import parts_of
+from tests.kit.gate_trail import decision_event, held
 from tests.kit.origin_tools import ask_person, browse, crm_read, said_by_a_person
 
 PLACE = ("facts",)

@@ -25,9 +25,9 @@ from mnemoscope.memory import (
 )
 from mnemoscope.memory.api import PASSES, Call, Faults, KeyedHashes, Rulebook, Usage
 from mnemoscope.memory.context import current
-from mnemoscope.memory.rules.recheck import Answer, recheck
 from mnemoscope.memory.rules.rule import ALLOW, facts_from
 from mnemoscope.memory.rules.slots import RUN
+from tests.kit.gate_trail import Answer, recheck
 from tests.kit.lengths import examples
 
 SEVEN = (

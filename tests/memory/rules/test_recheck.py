@@ -9,9 +9,10 @@ import pytest
 
 from mnemoscope.audit.record.header import of_event
 from mnemoscope.memory import Facts, Point, Stopping
-from mnemoscope.memory.rules.recheck import EARLIER, Answer, recheck
+from mnemoscope.memory.rules.recheck import EARLIER
 from mnemoscope.memory.rules.rule import Turn, facts_from, verdict_event
 from mnemoscope.memory.rules.spending import Spending
+from tests.kit.gate_trail import Answer, recheck
 
 MOST = 1_000
 KINDS = {"Stopping": Stopping, "Spending": Spending}

@@ -19,8 +19,10 @@ from ..telemetry.event.subject import SubjectKeys
 from .database.errors import DatabaseMissingError
 from .database.opening import open_database
 from .queries import origins, reading
+from .queries.blast_radius import MOST_OPERATIONS
 from .queries.reading import By, Remembered, Spend, StoreLatency
 from .queries.references import references
+from .queries.runs import FoundRuns, find_runs
 from .record.keys import Keyring
 from .record.lived_time import DAY_US
 from .record.rows import AuditRow
@@ -290,6 +292,41 @@ class AuditLog:
                 run=run,
                 memory_id=memory_id,
                 subject_uid=subject_uid,
+            )
+
+    def runs(
+        self,
+        *,
+        since_us: int,
+        until_us: int,
+        run: str | None = None,
+        agent: str | None = None,
+        feature: str | None = None,
+        most: int = MOST_OPERATIONS,
+    ) -> FoundRuns:
+        """
+        Return the runs with an operation in a period that fits everything given, the latest first.
+
+        Args:
+            since_us: The start of the period; microseconds since 1970 UTC.
+            until_us: Its end.
+            run: The name of the run, which is looked for in the whole period.
+            agent: One of its agents.
+            feature: One of its features.
+            most: Without a name, so many events are read at most: the latest.
+
+        Raises:
+            AuditError: There is no such database, or it cannot be read.
+        """
+        with self.reading() as snapshot:
+            return find_runs(
+                snapshot,
+                since_us=since_us,
+                until_us=until_us,
+                run=run,
+                agent=agent,
+                feature=feature,
+                most=most,
             )
 
     def memories(self, customer: str | Person, tenant: str | None = None) -> list[Remembered]:

@@ -189,6 +189,12 @@ def blast_radius(
         return search.result()
 
 
+def run_address(row: AuditRow) -> RunAddress | None:
+    """Return the run that *row* is a part of. None: it names none."""
+    # Names of runs are the application's: two tenants, or two customers, may have the same.
+    return None if row.run is None else RunAddress(row.run, row.tenant, _owner(row, row.run))
+
+
 def is_possible_write(row: AuditRow) -> bool:
     """Return whether a store may have what *row* would write."""
     # A write that timed out may have been done all the same.
@@ -283,12 +289,11 @@ class _Search:
                 self._seen(row, address, reached)
 
     def _seen(self, row: AuditRow, address: MemoryAddress, reached: _Reached) -> None:
-        if row.run is None:
+        run = run_address(row)
+        if run is None:
             # Counted and told: an answer that leaves it out would be taken for the whole.
             self._without_run[row.seq] = row
             return
-        # Names of runs are the application's: two tenants, or two customers, may have the same.
-        run = RunAddress(row.run, row.tenant, _owner(row, row.run))
         self._reach(run, max(reached.reached_us, row.occurred_us), reached.hops + 1, address)
         self._reached[run].rows[row.seq] = row
 

@@ -160,6 +160,10 @@ def _until(_snapshot: Snapshot, moment_us: int) -> tuple[str, list[Value]]:
     return "e.occurred_us < ?", [moment_us]
 
 
+def _first_seq(_snapshot: Snapshot, seq: int) -> tuple[str, list[Value]]:
+    return "e.seq >= ?", [seq]
+
+
 def _run(snapshot: Snapshot, run: str) -> tuple[str, list[Value]]:
     hashed = snapshot.references.run
     # As the application has it, and as the trail wrote it where that differs: both are asked for.
@@ -180,6 +184,7 @@ def _subject(snapshot: Snapshot, uid: str) -> tuple[str, list[Value]]:
 _CONDITIONS: dict[str, Condition] = {
     "since_us": _since,
     "until_us": _until,
+    "first_seq": _first_seq,
     "run": _run,
     "memory_id": _memory,
     "subject_uid": _subject,

@@ -41,6 +41,7 @@ def erase(
     Raises:
         ConfigurationError: The scope has no audit trail.
         ScopeError: An id is empty or a wildcard.
+        ErasedMeanwhileError: Another run has erased them since they were looked up.
         AuditError: There may be more of them than is known, or stores hold what another tenant's
             customer of this id may have, so that nothing was erased; or the trail cannot be read or
             written: then the next run goes on from there.
@@ -68,6 +69,7 @@ def erase(
             customer=first.customer,
             tenant=whose,
             others=others,
+            uids=person.uids,
             vouched=vouched,
             including_shared=including_shared,
             tell=tell,

@@ -30,7 +30,8 @@ from ...memory.subject_data.records import (
 from ...telemetry.event.spelling import Identity
 from ...telemetry.event.subject import Subject
 from ..database.database import marks
-from ..record.subjects import add_alias
+from ..database.errors import AuditError
+from ..record.subjects import AnyConnection, add_alias
 from .customer_ids import data_subject
 from .kept_words import KeptWords, drop_words, keep_words, kept_words
 from .report import (
@@ -71,6 +72,7 @@ _FIND = (
     f"SELECT alias, subject_uid FROM audit_subject_alias WHERE id_type = '{UNDER_WAY}' "  # noqa: S608 - literals
     "AND alias IN ({})"
 )
+_OPEN = f"SELECT 1 FROM audit_subject_alias WHERE id_type = '{UNDER_WAY}' AND subject_uid = ?"  # noqa: S608 - literals
 _SAMPLES = 8
 _SAMPLE_BYTES = 32
 _FILES, _VAULT = "files", "vault"
@@ -85,6 +87,16 @@ _LOST = (
     "what the run before looked for is not known: look through logs and files yourself, then "
     f"run this again with --vouch {_FILES}"
 )
+
+
+class ErasedMeanwhileError(AuditError):
+    """Another run has erased the customer since they were looked up, and sealed its proof."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "another run has erased this customer since they were looked up, and its proof is in "
+            "the audit trail: this run did nothing more"
+        )
 
 
 def _nothing(_step: str) -> None:
@@ -106,6 +118,8 @@ class ErasureRun:
         vouched: Names of stores that cannot be asked, of which the operator says that they hold
             nothing of theirs; ``vault`` and ``files`` likewise.
         others: Further ids of theirs, which `data` knows as well.
+        uids: Subjects of the log that they were found as. With all of them erased, and no request
+            under way, another run has come first.
         including_shared: Erase what is another customer's, too, for both.
         tell: Called with the name of each step as it begins.
         leave: Called when nothing is left, to leave the receipt. Returns whether it is out: else
@@ -121,6 +135,7 @@ class ErasureRun:
         tenant: str | None = None,
         vouched: Collection[str] = (),
         others: Sequence[Identity] = (),
+        uids: Sequence[str] = (),
         including_shared: bool = False,
         tell: Callable[[str], None] = _nothing,
         leave: Callable[[Erasure], bool] = _no_receipt,
@@ -131,6 +146,7 @@ class ErasureRun:
         self._tenant = tenant
         self._vouched = frozenset(vouched)
         self._others = tuple(others)
+        self._uids = tuple(uids)
         self._including_shared = including_shared
         self._tell = tell
         self._leave = leave
@@ -144,6 +160,7 @@ class ErasureRun:
         Erase them, or resume an erasure that was interrupted.
 
         Raises:
+            ErasedMeanwhileError: Another run has erased them since they were looked up.
             AuditError: The trail cannot be read or written. What was erased so far stays
                 erased, and the next run resumes.
         """
@@ -302,6 +319,9 @@ class ErasureRun:
             there: dict[str, str] = dict(found.fetchall())
             # By any of the ids: who asks again may name fewer of them, or others besides.
             request = next((there[each] for each in aliases if each in there), None)
+            # A second request would prove that nothing was there, which was not so.
+            if request is None and self._uids and not _are_there(connection, self._uids):
+                raise ErasedMeanwhileError
             self._request = request or secrets.token_hex(8)
             known = kept_words(connection, ring, self._request) if request else None
             self._lost = request is not None and known is None and _FILES not in self._vouched
@@ -336,6 +356,9 @@ class ErasureRun:
         self._tell("writing the proof")
         tables = self._log.tables
         with tables.writing() as (connection, head):
+            # The receipt of the run that has closed it is out: no later outcome may differ.
+            if not connection.execute(_OPEN, (self._request,)).fetchone():
+                raise ErasedMeanwhileError
             name = COMPLETED if erasure.complete else INCOMPLETE
             seq = tables.note(connection, head, name, erasure.proof()).size - 1
         return replace(erasure, seq=seq)
@@ -381,6 +404,16 @@ class ErasureRun:
 def _aliases_of(subject: Subject, ring: Keyring) -> dict[str, str]:
     """Return what each secret knows a request by: nobody is found by it as a customer."""
     return {key_id: subject.hashed(_PURPOSE, keys) for key_id, keys in ring}
+
+
+def _are_there(connection: AnyConnection, uids: Sequence[str]) -> bool:
+    """Return whether one of the subjects *uids* is not erased."""
+    found = connection.execute(
+        f"SELECT 1 FROM audit_subject WHERE subject_uid IN ({marks(len(uids))}) "  # noqa: S608 - marks
+        "AND state <> 'erased'",
+        uids,
+    )
+    return found.fetchone() is not None
 
 
 def _samples(snapshot: Snapshot, uids: Sequence[str]) -> list[bytes]:

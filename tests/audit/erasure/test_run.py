@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from mnemoscope.audit import AuditError
 from mnemoscope.audit.database.errors import KeyMissingError
 from mnemoscope.audit.erasure import run
 from mnemoscope.audit.erasure.residue_scan import MAX_TEXTS, ResidueTexts, Search, search
@@ -555,12 +556,24 @@ class TestWordsAreKept:
             if name == "forgetting in notes":
                 assert erase(remembered, places).complete
 
-        erase(remembered, places, tell=another)
+        with pytest.raises(AuditError, match="another run has erased"):
+            erase(remembered, places, tell=another)
 
         with remembered.reading() as snapshot:
             assert snapshot.execute("SELECT count(*) FROM audit_erasure").fetchone() == (0,)
+        assert len(log_events(remembered, COMPLETED)) == 1
         remembered.checkpoint_now()
         assert verify(remembered).counts["tampered"] == 0
+
+    def test_a_run_that_comes_too_late_makes_no_second_request(self, remembered, places):
+        """They were there when it was begun: a proof that nothing was would be a wrong one."""
+        person = remembered.person(ADA, TENANT)
+        erase(remembered, places, uids=person.uids)
+
+        with pytest.raises(AuditError, match="another run has erased"):
+            erase(remembered, places, uids=person.uids)
+
+        assert len(log_events(remembered, REQUESTED)) == 1
 
     def test_words_that_were_changed_are_an_error(self, remembered, places, app_log):
         """Others may have been put in their place."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..customer_requests.who import named, who_lines
 from .exit_codes import say
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ IncludingShared = Annotated[
     typer.Option("--including-shared", help="Include threads that another customer wrote in, too."),
 ]
 
-NO_TENANT = "no tenant"
 _MOST = 20
 """People that are listed."""
 
@@ -68,32 +68,10 @@ def query_of(
     )
 
 
-def _lines_on(query: CustomerQuery, person: Person) -> Iterator[str]:
-    """Yield who was found, a line each; an id only where it is not one that was given."""
-    if not person.is_logged:
-        yield "found in live stores alone: the audit trail knows nobody of this name"
-    elif query.tenant is None:
-        yield f"found in {_listed(person.tenants)}"
-    for each in person.identities:
-        # What was typed is no secret to whoever typed it; other spellings they have to see.
-        if each.customer not in query.names:
-            yield f"another spelling is included: {each.customer!r}"
-    yield from person.doubts
-
-
 def say_who(query: CustomerQuery, person: Person) -> None:
     """Say who was found, a line each."""
-    for line in _lines_on(query, person):
+    for line in who_lines(query, person):
         say(line)
-
-
-def shared_line(person: Person) -> str:
-    """Return what is said where stores hold what may be another tenant's customer's."""
-    return (
-        f"this id is known under {_listed(person.shared_with)} too, and stores tell no tenants "
-        "apart: pass --own-stores if those of this scope have this tenant's customers alone, or "
-        "--any in place of a tenant if they are one person"
-    )
 
 
 def as_document(query: CustomerQuery, person: Person) -> dict[str, Any]:
@@ -132,16 +110,6 @@ def ambiguous_lines(exc: AmbiguousSubjectError) -> Iterator[str]:
 def _people(found: tuple[Identity, ...]) -> Iterator[str]:
     for each in found[:_MOST]:
         # With its quotes, space around an id is seen.
-        yield f"  {_named(each.tenant)}: {each.customer!r}"
+        yield f"  {named(each.tenant)}: {each.customer!r}"
     if len(found) > _MOST:
         yield f"  and {len(found) - _MOST:,} more"
-
-
-def _listed(tenants: tuple[str, ...]) -> str:
-    return " and ".join(map(_named, tenants))
-
-
-def _named(tenant: str) -> str:
-    # A name may hold what a terminal takes for a command.
-    shown = "".join(each if each.isprintable() else "?" for each in tenant)
-    return f"tenant {shown}" if tenant else NO_TENANT

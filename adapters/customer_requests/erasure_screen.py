@@ -42,23 +42,29 @@ def erasure_screen(erasure: Erasure, *, is_known: bool = True) -> RenderableType
     table.add_column("where")
     for name in ("removed", "still there", "left in files"):
         table.add_column(name, justify="right")
-    for each in erasure.stores:
-        table.add_row(*_store_row(each))
+    for row in erasure_rows(erasure):
+        table.add_row(*row)
+    notes = Table.grid(padding=(0, 1))
+    for note in erasure_notes(erasure):
+        notes.add_row(Text("•"), Text(note, style="dim"))
+    blank = [Text("")] if notes.row_count else []
+    verdict = erasure_verdict(erasure, is_known=is_known)
+    return Padding(Group(table, notes, *blank, verdict), (0, 1))
+
+
+def erasure_rows(erasure: Erasure) -> Iterator[tuple[Text | str, ...]]:
+    """Yield state, place, and records removed, still there and left in files, a row each."""
+    yield from map(_store_row, erasure.stores)
     if erasure.pseudonyms is not None:
-        table.add_row(_state("complete"), "vault", f"{erasure.pseudonyms:,}", "", "")
+        yield _state("complete"), "vault", f"{erasure.pseudonyms:,}", "", ""
     for place in erasure.places:
         # It has a row of its own, with what was shredded.
         if place.name != TRAIL:
-            table.add_row(_searched(place), place.name, "", "", _left(place))
-    table.add_row(*_trail_row(erasure))
-    notes = Table.grid(padding=(0, 1))
-    for note in _notes(erasure):
-        notes.add_row(Text("•"), Text(note, style="dim"))
-    blank = [Text("")] if notes.row_count else []
-    return Padding(Group(table, notes, *blank, _verdict(erasure, is_known)), (0, 1))
+            yield _searched(place), place.name, "", "", _left(place)
+    yield _trail_row(erasure)
 
 
-def _store_row(store: StoreErasure) -> tuple[RenderableType, ...]:
+def _store_row(store: StoreErasure) -> tuple[Text | str, ...]:
     # No zeros where nobody has looked: they would read as "nothing there".
     if store.status in _UNASKED:
         return (_state(store.status), store.name, f"{store.removed or ''}", "", "")
@@ -72,7 +78,7 @@ def _store_row(store: StoreErasure) -> tuple[RenderableType, ...]:
     )
 
 
-def _trail_row(erasure: Erasure) -> tuple[RenderableType, ...]:
+def _trail_row(erasure: Erasure) -> tuple[Text | str, ...]:
     found = [each for each in erasure.places if each.name == TRAIL]
     left = _left(found[0]) if found else ""
     if erasure.details is None:
@@ -95,7 +101,8 @@ def _searched(place: PlaceSearch) -> Text:
     return Text(word, style=style)
 
 
-def _notes(erasure: Erasure) -> Iterator[str]:
+def erasure_notes(erasure: Erasure) -> Iterator[str]:
+    """Yield what somebody has to know or do besides, a line each."""
     messages_by_name = [(each.name, each.messages) for each in erasure.stores]
     messages_by_name += [(each.name, each.messages) for each in erasure.places]
     for name, messages in messages_by_name:
@@ -116,7 +123,8 @@ def _looked_for(erasure: Erasure) -> str:
     return f"Files were searched for {texts} theirs: none is left."
 
 
-def _verdict(erasure: Erasure, is_known: bool) -> Text:  # noqa: FBT001 - private
+def erasure_verdict(erasure: Erasure, *, is_known: bool = True) -> Text:
+    """Return what came of all of it, in a sentence or two."""
     proof = f"Proof: event {erasure.seq:,} of the audit trail."
     # Not green: a mistyped id is swept as thoroughly as a right one.
     if erasure.complete and not is_known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,14 +14,15 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from ...audit.bundle.contract import Request, RequestType
-from ...audit.bundle.notice import Notice
+from ...audit.bundle.contract import Request, RequestType, StoreStatus
+from ...audit.bundle.notice import Notice, parse_notice
 from ...audit.bundle.source import source
 from ...audit.bundle.writing import Bundle, write_bundle
 from ...audit.database.errors import AuditError
 from ...audit.erasure.customer_ids import data_subject
 from ...audit.log import AuditLog
 from ...audit.store.person_lookup import Person
+from ...memory.errors import ConfigurationError
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.records import DataSubject, Erased, StoreData, SubjectRecord
 from .joined import JoinedData
@@ -28,6 +30,12 @@ from .requested_person import FLUSH_S, SHARED, holds
 
 TRAIL = "audit trail"
 """How the trail itself is named among the stores, where its answer leaves a doubt."""
+
+_STATUSES = {
+    StoreStatus.PARTIAL: "answered in part, then failed",
+    StoreStatus.FAILED: "failed",
+    StoreStatus.NOT_ASKED: "not asked",
+}
 
 Progress = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 """Takes the expected number of events; the body calls what it returns with each count written."""
@@ -52,6 +60,26 @@ def new_request(
         version=version("mnemoscope"),
         notice=notice or Notice(),
     )
+
+
+def read_notice(path: Path | None) -> Notice:
+    """
+    Return the operator's statements in the file at *path*; None: nothing is stated.
+
+    Raises:
+        ConfigurationError: It is no such file.
+        OSError: It cannot be read.
+    """
+    if path is None:
+        return Notice()
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise ConfigurationError(f"{path} is not JSON") from None
+    try:
+        return parse_notice(found)
+    except ValueError as exc:
+        raise ConfigurationError(f"{path}: {exc}") from None
 
 
 def bundle_path(out: Path | None, request: Request) -> Path:
@@ -167,6 +195,35 @@ def export_from_log(
             )
         _record(log, "privacy.export.completed", _outcome(request, bundle), tell)
     return bundle
+
+
+def bundle_lines(bundle: Bundle, *, from_log_alone: bool) -> Iterator[str]:
+    """Yield what is in *bundle* and what is missing of it, a line each."""
+    if bundle.holds_nothing:
+        yield f"this customer is known, and no data is held about them now: {bundle.path} says so"
+    else:
+        counts = bundle.counts
+        yield (
+            f"{bundle.path}: {counts.memories:,} remembered now, {counts.accesses:,} times looked "
+            f"up, {counts.events:,} events"
+        )
+        if counts.beside:
+            yield f"and {counts.beside:,} records of earlier versions or messages"
+    if from_log_alone:
+        yield "from the audit log alone: the stores were not asked; pass --scope to ask them"
+    for each in bundle.stores:
+        if each.status in _STATUSES and each.name != TRAIL:  # its doubts were told
+            error = f" ({each.error})" if each.error else ""
+            status = "answered" if each.n_shared else _STATUSES[each.status]
+            yield f"{each.name}: {status}{error}"
+            if each.n_shared:
+                yield "--including-shared exports their content, with what the other has written"
+    if bundle.losses:
+        yield f"the log declares {bundle.losses:,} events of any customer as lost"
+    if bundle.not_stated:
+        yield f"not stated, for want of --notice: {', '.join(bundle.not_stated)}"
+    if not bundle.complete:
+        yield "incomplete: the bundle says so on its first page and in its manifest"
 
 
 def _doubts(person: Person) -> Iterator[StoreData]:

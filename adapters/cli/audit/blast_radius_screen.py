@@ -15,12 +15,12 @@ from rich.tree import Tree
 
 from ....audit.bundle.sentences import counted
 from ....audit.erasure.withdrawal import Withdrawal
+from ....audit.erasure.withdrawal_words import is_checkpoint, radius_lines, withdrawal_line
 from ....audit.queries.blast_radius import BlastRadius, ReachedMemory, ReachedRun
 from ....audit.queries.memory_model import ended_us
 from ....audit.queries.text_extraction import part_of, text_of
 from ....audit.record.rows import AuditRow
 from ....memory.subject_data.records import RemovalOutcome
-from ....telemetry.event.event import OperationClass
 from ....telemetry.text import json_text
 
 _DEEPEST = 8
@@ -58,16 +58,8 @@ def withdrawal_screen(done: Withdrawal) -> RenderableType:
         table.add_row("", _more(f"and {len(wanted) - _MOST_ROWS:,} more"), "")
     for line in done.unsettled:
         table.add_row(_warning("! under way"), line, "")
-    gone = sum(
-        each.outcome in {RemovalOutcome.DELETED, RemovalOutcome.GONE} for each in done.memories
-    )
-    proof = f"Recorded as event {done.seq:,} of the audit trail."
-    verdict, style = f"Withdrawn: none is left. {proof}", "bold green"
-    if not done.complete:
-        left = counted(len(done.memories) - gone, "memory", "memories")
-        verdict = f"Not all withdrawn: {left} may still be there. {proof}"
-        style = "bold red"
-    return Padding(Group(table, Text(verdict, style=style)), (0, 1))
+    style = "bold green" if done.complete else "bold red"
+    return Padding(Group(table, Text(withdrawal_line(done), style=style)), (0, 1))
 
 
 class _Branches:
@@ -111,7 +103,7 @@ class _Branches:
         # A thread saves many checkpoints: those that only it goes on from are one line.
         followed, saved = list[ReachedMemory](), list[ReachedMemory]()
         for memory in self._memories[run.address]:
-            is_unseen = _is_checkpoint(memory) and not self._runs[memory.address]
+            is_unseen = is_checkpoint(memory) and not self._runs[memory.address]
             (saved if is_unseen else followed).append(memory)
         for memory in followed[:_WIDEST]:
             self._add_runs(branch.add(_written_line(memory)), memory)
@@ -142,7 +134,7 @@ def _root_lines(memory: ReachedMemory) -> Iterator[Text]:
 
 def _written_line(memory: ReachedMemory) -> RenderableType:
     first = memory.writes[0]
-    verb = "saved checkpoint" if _is_checkpoint(memory) else "wrote"
+    verb = "saved checkpoint" if is_checkpoint(memory) else "wrote"
     doubt = "" if first.status.is_normal else f", which ended {first.status}"
     line = f"{verb} {_name(memory)} {_time(first.occurred_us)}{doubt} (event {first.seq:,})"
     text = _text(memory)
@@ -159,22 +151,9 @@ def _deleted(memory: ReachedMemory) -> Iterator[Text]:
 
 
 def _totals(radius: BlastRadius) -> Iterator[Text]:
-    saved = sum(map(_is_checkpoint, radius.derived))
-    seen = counted(len(radius.runs), "run", "runs")
-    written = counted(len(radius.derived) - saved, "memory", "memories")
-    checkpoints = counted(saved, "checkpoint", "checkpoints")
-    # "After that", and not "because of it": what a model made of what it saw nobody knows.
-    line = f"→ {seen} saw it, and wrote {written} and {checkpoints} after that."
-    yield Text(line, style="bold")
-    if radius.without_run:
-        times = counted(len(radius.without_run), "recall", "recalls")
-        yield _warning(f"{times} named no run: what followed from them cannot be told.")
-    if radius.erased:
-        gone = counted(radius.erased, "operation", "operations")
-        yield _warning(f"The details of {gone} since then are erased: they may have seen it.")
-    if radius.is_cut:
-        read = counted(radius.operations, "operation", "operations")
-        yield _warning(f"Cut after {read}: what was reached later is missing. Pass --most.")
+    first, *more = radius_lines(radius)
+    yield Text(f"→ {first}", style="bold")
+    yield from map(_warning, more)
 
 
 def _warning(text: str) -> Text:
@@ -185,10 +164,6 @@ def _more(text: str) -> Text:
     return Text(f"{text}: --json has them", style="dim")
 
 
-def _is_checkpoint(memory: ReachedMemory) -> bool:
-    return memory.writes[0].op_class is OperationClass.CHECKPOINT
-
-
 def _name(memory: ReachedMemory) -> str:
     store, collection, memory_id, _owner = memory.address
     place = f"{store.removeprefix('langgraph.')}" + (f" {collection}" if collection else "")
@@ -197,7 +172,7 @@ def _name(memory: ReachedMemory) -> str:
 
 def _text(memory: ReachedMemory) -> str:
     """Return the text of a memory's first version: the runs shown first saw that one."""
-    if not memory.writes or _is_checkpoint(memory):
+    if not memory.writes or is_checkpoint(memory):
         return ""
     return _said(memory.writes[0], memory.address.memory_id)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from ...customer_requests.who import shared_line
 from ..exit_codes import INCOMPLETE, NOBODY_KNOWN, SEVERAL_PEOPLE, USAGE, CommandError, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
 from ..person_options import (
@@ -20,7 +21,6 @@ from ..person_options import (
     OwnStores,
     query_of,
     say_who,
-    shared_line,
 )
 from ..person_options import as_document as person_document
 

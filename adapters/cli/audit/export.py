@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from ....audit.bundle.contract import RequestType, StoreStatus
-from ....audit.bundle.notice import Notice, parse_notice
-from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
+from ....audit.bundle.contract import RequestType
+from ...customer_requests.who import shared_line
+from ..exit_codes import INCOMPLETE, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
 from ..person_options import (
     Also,
@@ -22,7 +21,6 @@ from ..person_options import (
     OwnStores,
     query_of,
     say_who,
-    shared_line,
 )
 from ..person_options import as_document as person_document
 
@@ -31,12 +29,6 @@ if TYPE_CHECKING:
     from ....audit.log import AuditLog
     from ....audit.store.person_lookup import CustomerQuery, Person
     from ....memory.scope import Mnemoscope
-
-_STATUSES = {
-    StoreStatus.PARTIAL: "answered in part, then failed",
-    StoreStatus.FAILED: "failed",
-    StoreStatus.NOT_ASKED: "not asked",
-}
 
 
 def export(
@@ -75,7 +67,7 @@ def export(
     knows. Nothing is written, and it exits with 5 if several people have that id, 6 if nobody is
     known by it. Without --scope the stores are not asked: the export is from the log alone.
     """
-    from ...customer_requests.export import bundle_path, new_request
+    from ...customer_requests.export import bundle_lines, bundle_path, new_request, read_notice
     from ..progress import progress_bar
     from ..scope import open_trail, scope_with_trail
 
@@ -89,7 +81,7 @@ def export(
     )
     request = new_request(
         RequestType.PORTABILITY if portability else RequestType.ACCESS,
-        notice=_notice(notice),
+        notice=read_notice(notice),
     )
     how: dict[str, Any] = {
         "request": request,
@@ -107,7 +99,8 @@ def export(
         document = _as_document(bundle, from_log_alone=scope is None)
         Console().print_json(data={**document, "person": person_document(query, person)})
     else:
-        _show(bundle, from_log_alone=scope is None)
+        for line in bundle_lines(bundle, from_log_alone=scope is None):
+            say(line)
     raise typer.Exit(0 if bundle.complete else INCOMPLETE)
 
 
@@ -131,49 +124,6 @@ def _from_scope(
     if person.shared_with:
         say(shared_line(person))
     return person, export_from_scope(scope, person, **how)
-
-
-def _notice(path: Path | None) -> Notice:
-    if path is None:
-        return Notice()
-    try:
-        found: Any = json_format.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        raise CommandError(f"{path} is not JSON", USAGE) from None
-    try:
-        return parse_notice(found)
-    except ValueError as exc:
-        raise CommandError(f"{path}: {exc}", USAGE) from None
-
-
-def _show(bundle: Bundle, *, from_log_alone: bool) -> None:
-    from ...customer_requests.export import TRAIL
-
-    if bundle.holds_nothing:
-        say(f"this customer is known, and no data is held about them now: {bundle.path} says so")
-    else:
-        counts = bundle.counts
-        say(
-            f"{bundle.path}: {counts.memories:,} remembered now, {counts.accesses:,} times looked "
-            f"up, {counts.events:,} events"
-        )
-        if counts.beside:
-            say(f"and {counts.beside:,} records of earlier versions or messages")
-    if from_log_alone:
-        say("from the audit log alone: the stores were not asked; pass --scope to ask them")
-    for each in bundle.stores:
-        if each.status in _STATUSES and each.name != TRAIL:  # its doubts were told
-            error = f" ({each.error})" if each.error else ""
-            status = "answered" if each.n_shared else _STATUSES[each.status]
-            say(f"{each.name}: {status}{error}")
-            if each.n_shared:
-                say("--including-shared exports their content, with what the other has written")
-    if bundle.losses:
-        say(f"the log declares {bundle.losses:,} events of any customer as lost")
-    if bundle.not_stated:
-        say(f"not stated, for want of --notice: {', '.join(bundle.not_stated)}")
-    if not bundle.complete:
-        say("incomplete: the bundle says so on its first page and in its manifest")
 
 
 def _as_document(bundle: Bundle, *, from_log_alone: bool) -> dict[str, Any]:

@@ -83,42 +83,25 @@ def decide(
     An approved write passes, once; edited or rejected, it stays refused. The run of a draft takes
     the decision as it is resumed. To skip is no decision. Exits with 2 if it is decided already.
     """
-    from ...audit.decisions import AuditedDecisions
-    from ...memory.rules.agreement import change_mode
-    from ...memory.rules.decisions import decision_event
-    from ...telemetry.event.subject import Subject
+    from ..deciding import decide as decide_in
     from .scope import open_trail
 
-    log = open_trail(audit_url)
-    found = _one(log, approval)
-    trail = AuditedDecisions(log)
-    event = decision_event(
-        approval,
-        Choice(choice),
-        gate=found.gate,
-        version=found.version,
-        passed=found.passed,
-        is_blind=found.is_blind,
-        why=why,
-        used=found.standing.used,
-        by=Subject(by, tenant=None, keys=log.ring.current),
-    )
+    found = decide_in(open_trail(audit_url), approval, Choice(choice), by=by, why=why)
+    if found is None:
+        raise _unknown()
     # Whoever decides second is told so, rather than that it was done: the first decision holds.
-    is_late = bool(found.standing.decision) or not found.asks
-    if is_late or not (trail.record(event) or choice == "skip"):
-        decision = _one(log, approval).standing.decision or "used"
-        raise CommandError(f"{approval} is decided already: {decision}", UNUSABLE)
-    # At once: this decision may be the one that the gate was short of, or that blocks it.
-    mode = change_mode(trail, found.gate, found.version)
+    if not found.is_first:
+        raise CommandError(f"{approval} is decided already: {found.choice}", UNUSABLE)
+    held, mode = found.held, found.mode
     if json:
-        said = {"approval": approval, "choice": choice, "gate": found.gate, "mode": mode}
+        said = {"approval": approval, "choice": choice, "gate": held.gate, "mode": mode}
         # Of a blind one only now: before, it was decided without.
-        verdict = None if choice == "skip" else found.evidence
+        verdict = None if choice == "skip" else held.evidence
         Console().print_json(json_text({**said, "verdict": verdict}))
     else:
-        typer.echo(f"{approval}: {choice}; {found.gate} is in mode {mode}")
-        if found.is_blind and choice != "skip":
-            typer.echo(f"the gate had said: {'a pass' if found.passed else 'no pass'}")
+        typer.echo(f"{approval}: {choice}; {held.gate} is in mode {mode}")
+        if held.is_blind and choice != "skip":
+            typer.echo(f"the gate had said: {'a pass' if held.passed else 'no pass'}")
 
 
 def agreement(audit_url: AuditUrl = None, json: Json = False) -> None:
@@ -173,10 +156,16 @@ def _held(log: AuditLog) -> list[Held]:
 
 
 def _one(log: AuditLog, approval: str) -> Held:
-    found = next((each for each in _held(log) if each.approval == approval), None)
+    from ..deciding import held_of
+
+    found = held_of(log, approval)
     if found is None:
-        raise CommandError("there is no such approval: see mnemoscope approvals list --all")
+        raise _unknown()
     return found
+
+
+def _unknown() -> CommandError:
+    return CommandError("there is no such approval: see mnemoscope approvals list --all")
 
 
 def _row(log: AuditLog, seq: int) -> AuditRow:

@@ -66,6 +66,7 @@ class SignedIn:
         number: Names the session in the trail. Not the cookie, which stays secret.
         csrf: The token that every form of the session carries.
         lookups: Looks at people that are left to it.
+        shown: The numbers of events whose content it was shown, as the trail says.
     """
 
     who: str = field(repr=False)
@@ -75,6 +76,7 @@ class SignedIn:
     lookups: Allowance = field(repr=False)
     began_s: float
     seen_s: float
+    shown: set[int] = field(default_factory=set[int], repr=False)
     _kept: OrderedDict[str, Any] = field(default_factory=OrderedDict[str, Any], repr=False)
 
     def keep(self, result: Any) -> str:

@@ -12,7 +12,7 @@ import secrets
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -335,6 +335,19 @@ class Visit:
             ]
         )
 
+    def seal_shown(self, seqs: Sequence[int]) -> None:
+        """
+        Record that this session is shown the content of the events *seqs*, each of them once.
+
+        Raises:
+            AuditError: It was not recorded: show nothing.
+        """
+        new = [each for each in seqs if each not in self.session.shown]
+        if new:
+            about = {"session": self.session.number, "seqs": new}
+            self.site.log.append_log_event("console.shown", about)
+            self.session.shown.update(new)
+
     def seal_refusal(self, purpose: str) -> None:
         """Record, about nobody, that a look was refused or met nobody. Raises as `seal_look`."""
         self.site.log.append([self._event(purpose, None, Status.DENIED)])
@@ -362,7 +375,6 @@ def look_event(
         run=session.number,
         purpose=purpose,
         nested=True,
-        apart=True,
     )
 
 

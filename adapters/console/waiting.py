@@ -1,22 +1,101 @@
-"""The page *Waiting*: what rules have left to a human, with its evidence."""
+"""The page *Waiting*: what rules have left to a human, as cards, and the human's decision."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...audit.decisions import held
+from ...memory.rules.decisions import CODE, decision_event
+from ...telemetry.event.subject import Subject
+from ...telemetry.event.verdict_event import Choice
+from ..deciding import decide
+from .inbox import Card, Inbox
 from .rights import Right
-from .site import Site, Visit
+from .site import NotDoneError, Site, Visit
+
+CARDS: Final = 20
+"""Cards on one page."""
+
+_CHOICES: Final = {
+    Choice.APPROVE: "as it is",
+    Choice.EDIT: "something else is done in its place",
+    Choice.REJECT: "it is not done",
+    Choice.SKIP: "no decision yet",
+}
 
 
 def routes(site: Site) -> list[Route]:
     """Return the routes of the page."""
-    return [site.route("/", _waiting, needs=Right.SEE)]
+    page = _Waiting(Inbox(site.log, site.tenant))
+    return [
+        site.route("/", page.show, needs=Right.SEE),
+        site.route("/decide", page.decide, needs=Right.DECIDE, method="POST"),
+        site.route("/decided/{handle}", page.decided, needs=Right.SEE),
+    ]
 
 
-def _waiting(visit: Visit) -> Response:
-    with visit.site.log.begun() as snapshot:
-        found = [] if snapshot is None else [*held(snapshot).values()]
-    waits = [each for each in found if each.waits]
-    return visit.page("waiting.html", title="Waiting", waits=waits)
+class _Waiting:
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    def show(self, visit: Visit) -> Response:
+        """Show the cards of one page, whose content is sealed as seen."""
+        cards = self._inbox.cards()
+        last = max(1, -(-len(cards) // CARDS))
+        given = visit.request.query_params.get("page", "1")
+        number = min(int(given), last) if given.isdecimal() and len(given) < len("1000") else 1
+        shown = cards[(max(1, number) - 1) * CARDS :][:CARDS]
+        visit.seal_shown([each.seq for each in shown])
+        return visit.page(
+            "waiting.html",
+            title="Waiting",
+            cards=shown,
+            total=len(cards),
+            number=number,
+            last=last,
+            choices=_CHOICES,
+        )
+
+    def decide(self, visit: Visit) -> Response:
+        """Seal the decision of the form, or that a stop was seen."""
+        why = visit.form.get("why", "").strip()
+        try:
+            choice = Choice(visit.form.get("choice", ""))
+        except ValueError:
+            raise NotDoneError(400, "Choose one of approve, edit, reject and skip.") from None
+        if choice not in _CHOICES or (why and not CODE.fullmatch(why)):
+            raise NotDoneError(400, "A reason is a code: up to 64 of a-z, 0-9, _, - and .")
+        approval = visit.form.get("approval", "")
+        # Of this tenant or of none: an approval of another is answered as one that is not there.
+        card = next(iter(self._inbox.cards(approval)), None)
+        if card is not None and card.is_stop:
+            return self._acknowledge(visit, card, why)
+        is_hidden = card is None and visit.site.tenant is not None
+        found = (
+            None
+            if is_hidden
+            else decide(visit.site.log, approval, choice, by=visit.session.who, why=why)
+        )
+        if found is None:
+            raise NotDoneError(404, "Nothing waits under this id.")
+        return visit.redirect(f"/decided/{visit.session.keep(found)}")
+
+    def _acknowledge(self, visit: Visit, card: Card, why: str) -> Response:
+        keys = visit.site.log.ring.current
+        event = decision_event(
+            card.approval,
+            Choice.APPROVE,
+            why=why or "seen",
+            by=Subject(visit.session.who, tenant=None, keys=keys),
+        )
+        visit.site.log.append([event])
+        return visit.redirect("/")
+
+    def decided(self, visit: Visit) -> Response:
+        """Show the decision that holds, and now the verdict of a blind one."""
+        found = visit.session.kept(visit.request.path_params["handle"])
+        if found is None:
+            raise NotDoneError(404, "There is no such page.")
+        return visit.page("decided.html", title="Decided", found=found)

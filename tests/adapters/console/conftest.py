@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemoscope.adapters.console import Entrance, OneTimeToken, Sessions, Site, build_console
-from mnemoscope.audit import AuditLog
+from mnemoscope.memory import Mnemoscope, load_settings, open_audit
 from tests.kit.console_browser import ORIGIN, Browser
 from tests.kit.still_clock import Clock
 
@@ -16,10 +16,35 @@ def clock():
 
 
 @pytest.fixture
-def log(tmp_path, subject_keys):
-    made = AuditLog(tmp_path / "audit.db", subject_keys)
+def settings(tmp_path):
+    """The settings of an application and of the console beside it."""
+    return {
+        "audit_url": f"sqlite:///{tmp_path}/audit.db",
+        "audit_pseudonym_key": "ab" * 32,
+        "audit_spool": tmp_path / "spool",
+    }
+
+
+@pytest.fixture
+def log(settings):
+    made = open_audit(**settings)
     yield made
     made.close()
+
+
+@pytest.fixture
+def scoped(settings):
+    """Return a maker of scopes, by their rules, which write the console's trail."""
+    scopes = []
+
+    def make(*rules):
+        known = load_settings(**settings, sinks="audit", pii_model="none")
+        scopes.append(Mnemoscope(known, rules=list(rules)))
+        return scopes[-1]
+
+    yield make
+    for each in scopes:
+        each.close()
 
 
 @pytest.fixture

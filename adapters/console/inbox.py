@@ -1,0 +1,196 @@
+"""The inbox of the page *Waiting*: what rules have left to humans, and the runs that they ended."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from ...audit.database.database import blob
+from ...audit.decisions import Held, held, sealed_verdict
+from ...audit.log import AuditLog
+from ...audit.queries.text_extraction import text_of
+from ...audit.record.rows import AuditRow, row_from
+from ...audit.store.snapshot import Snapshot, found_by_seqs
+from ...audit.store.tree import SealedEvents
+from ...telemetry.text import json_text
+from ..toolkit.type_guards import is_dict
+
+MOST_CARDS: Final = 200
+"""Cards that are shown at most: those that wait the longest."""
+
+STOPS_US: Final = 7 * 86_400_000_000
+"""Microseconds for which the end of a run is shown, if nobody acknowledges it."""
+
+_APPROVALS = "approvals"
+_OF_STOP = "stop-"
+_PLAIN = frozenset({"approval", "gate", "version", "is_blind"})
+"""Evidence that is no verdict."""
+
+_VERDICTS = """
+    SELECT seq, method, occurred_us, header FROM audit_event
+    WHERE operation = 'verdict' AND seq >= ? ORDER BY seq
+"""
+
+
+class StoppedRun(NamedTuple):
+    """A run that a rule has ended: the verdict, and the facts that it was decided on."""
+
+    seq: int
+    rule: str
+    reason: str
+    evidence: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    occurred_us: int
+
+    @property
+    def approval(self) -> str:
+        """The id under which it is acknowledged."""
+        return f"{_OF_STOP}{self.seq}"
+
+
+Named = Sequence[tuple[str, str]]
+"""Names and texts, for a list of definitions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """
+    One thing that waits.
+
+    Attributes:
+        title: What it is.
+        seq: The verdict's number in the trail.
+        content: What is decided on, redacted, as stored. Empty: erased, or there is none.
+        evidence: What speaks for it and against it.
+        verdict: What the rule says. Empty: the human decides before it is shown.
+    """
+
+    approval: str
+    title: str
+    rule: str
+    seq: int
+    since_us: int
+    asks: int
+    run: str
+    content: str = field(repr=False)
+    evidence: Named = field(repr=False)
+    verdict: Named = field(repr=False)
+    is_stop: bool = False
+
+
+class Inbox:
+    """
+    What waits in one trail, read on from where it was read last. Thread-safe.
+
+    Args:
+        log: The trail.
+        tenant: The one tenant of which it is shown. None: all.
+    """
+
+    def __init__(self, log: AuditLog, tenant: str | None) -> None:
+        self._log, self._tenant = log, tenant
+        self._guard = threading.Lock()
+        self._held: dict[str, Held] = {}
+        self._stops: dict[str, StoppedRun] = {}
+        self._read_to = 0
+
+    def cards(self, approval: str | None = None) -> list[Card]:
+        """
+        Return what waits, what waits longest first; of one id alone, if it is given.
+
+        Raises:
+            AuditError: The trail cannot be read.
+        """
+        with self._log.begun() as snapshot:
+            if snapshot is None:
+                return []
+            waits = self._waiting(snapshot)
+            if approval is not None:
+                waits = [each for each in waits if each.approval == approval]
+            waits = waits[:MOST_CARDS]
+            rows = {
+                each.seq: row_from(each)
+                for each in found_by_seqs(snapshot, [each.seq for each in waits])
+            }
+        pairs = [(each, rows[each.seq]) for each in waits if each.seq in rows]
+        return [_card(each, row) for each, row in pairs if self._is_shown(row)]
+
+    def _is_shown(self, row: AuditRow) -> bool:
+        # Of an erased one nobody can say whose it was: then it is not shown to one tenant.
+        return self._tenant is None or (row.detail is not None and row.tenant == self._tenant)
+
+    def _waiting(self, snapshot: Snapshot) -> list[Held | StoppedRun]:
+        with self._guard:
+            if snapshot.size < self._read_to:  # another log is at this address now
+                self._held, self._stops, self._read_to = {}, {}, 0
+            held(snapshot, self._held, self._read_to)
+            self._read_stops(snapshot)
+            self._read_to = snapshot.size
+            oldest_us = self._log.now_us() - STOPS_US
+            stops = [each for each in self._stops.values() if each.occurred_us >= oldest_us]
+            return [*(each for each in self._held.values() if each.waits), *stops]
+
+    def _read_stops(self, snapshot: Snapshot) -> None:
+        sealed = SealedEvents(snapshot)
+        for seq, rule, occurred_us, header in snapshot.stream(_VERDICTS, (self._read_to,)):
+            sealed.check(seq, blob(header))
+            verdict = sealed_verdict(header)
+            if rule == _APPROVALS:
+                self._stops.pop(str(verdict["evidence"].get("approval")), None)
+            elif verdict["outcome"] == "stop":
+                facts = orjson.loads(verdict["facts"])
+                stop = StoppedRun(
+                    seq, rule, verdict["reason"], verdict["evidence"], facts, occurred_us
+                )
+                self._stops[stop.approval] = stop
+
+
+def _card(waiting: Held | StoppedRun, row: AuditRow) -> Card:
+    run = row.run or ""
+    if isinstance(waiting, StoppedRun):
+        return Card(
+            approval=waiting.approval,
+            title="A stopped run",
+            rule=waiting.rule,
+            seq=waiting.seq,
+            since_us=waiting.occurred_us,
+            asks=1,
+            run=run,
+            content="",
+            evidence=[("reason", waiting.reason), *_named(waiting.evidence)],
+            verdict=[*_named(waiting.facts)],
+            is_stop=True,
+        )
+    shown = waiting.shown()
+    known = shown.shown_content(orjson.loads(row.content)) if row.content else None
+    content, evidence = text_of(row.content) or row.content or "", list[tuple[str, str]]()
+    if is_dict(known) and "draft" in known:
+        content = str(known["draft"])
+        for part in ("evidence", "findings"):
+            evidence += _named(known.get(part) or {})
+    verdict = [("reason", shown.reason), ("would pass", "yes" if shown.passed else "no")]
+    found = {name: of for name, of in shown.evidence.items() if name not in _PLAIN}
+    return Card(
+        approval=waiting.approval,
+        title="A memory write" if waiting.point == "memory" else "A draft",
+        rule=waiting.gate,
+        seq=waiting.seq,
+        since_us=waiting.since_us,
+        asks=waiting.asks,
+        run=run,
+        content=content,
+        evidence=evidence,
+        verdict=[] if shown.is_blind else [*verdict, *_named(found)],
+    )
+
+
+def _named(known: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in known.items():
+        if isinstance(value, float):
+            yield name, f"{value:.3g}"
+        elif value not in (None, "", [], {}):
+            yield name, value if isinstance(value, str) else json_text(value)

@@ -1,0 +1,88 @@
+"""The decision of a human on what a rule has left to them: one function, wherever they make it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..audit.decisions import AuditedDecisions, Held, held
+from ..audit.log import AuditLog
+from ..memory.rules.agreement import change_mode
+from ..memory.rules.decisions import decision_event
+from ..telemetry.event.subject import Subject
+from ..telemetry.event.verdict_event import Choice, Point
+
+
+class Decided(NamedTuple):
+    """
+    The decision that holds of an approval.
+
+    Attributes:
+        held: What was held, with the verdict, which may be shown now.
+        choice: The decision; ``used`` where a write has passed by it. Skipped: ``skip``.
+        is_first: Whether it was made just now. False: another was sealed before, and holds.
+        mode: The mode that the gate is in, after it.
+    """
+
+    held: Held
+    choice: Choice
+    is_first: bool
+    mode: str
+
+
+def held_of(log: AuditLog, approval: str) -> Held | None:
+    """
+    Return what was left to humans under the id *approval*. None: there is no such approval.
+
+    Raises:
+        AuditError: The trail cannot be read.
+    """
+    with log.begun() as snapshot:
+        return None if snapshot is None else held(snapshot).get(approval)
+
+
+def decide(
+    log: AuditLog, approval: str, choice: Choice, *, by: str, why: str = ""
+) -> Decided | None:
+    """
+    Seal a human's decision, and return the one that holds: of all on an approval, the first.
+
+    Two processes that decide at once get one answer. A process that is killed leaves the decision
+    or nothing, and whoever decides next has the gate's mode follow it.
+
+    Args:
+        log: The audit trail.
+        approval: The id of what was held.
+        choice: The decision: ``approve``, ``edit``, ``reject`` or ``skip``, which is none.
+        by: Who decides. Kept as customers are.
+        why: A short code.
+
+    Returns:
+        The decision that holds. None: there is no such approval.
+
+    Raises:
+        ConfigurationError: *why* is no code.
+        AuditError: The trail cannot be read or written. Whether it is decided is not known: it is
+            safe to decide again.
+    """
+    found = held_of(log, approval)
+    if found is None:
+        return None
+    trail = AuditedDecisions(log)
+    event = decision_event(
+        approval,
+        choice,
+        gate=found.gate,
+        version=found.version,
+        passed=found.passed,
+        is_blind=found.is_blind,
+        why=why,
+        used=found.standing.used,
+        by=Subject(by, tenant=None, keys=log.ring.current),
+        point=Point(found.point),
+    )
+    is_first = found.waits and (trail.record(event) or choice is Choice.SKIP)
+    if not is_first:
+        standing = trail.standing(approval)
+        choice = Choice(standing.decision or Choice.USED)
+    # Also after another's decision: whoever made it may have been killed before this.
+    return Decided(found, choice, is_first, change_mode(trail, found.gate, found.version))

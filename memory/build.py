@@ -589,6 +589,18 @@ class _RuleTrail:
     log: AuditLog
     scopes: Labels
     drain: Drain
+    since_us: int = field(default_factory=lambda: time.time_ns() // 1_000)
+
+    def aborted(self, first_seq: int) -> tuple[int, frozenset[str]]:
+        from ..audit.aborts import aborted_runs  # noqa: PLC0415 - as the sinks
+
+        return aborted_runs(self.log, first_seq, self.since_us)
+
+    def run_references(self, key: RunKey) -> set[str]:
+        labels = self.scopes.redacted(Scope(tenant=key[0], run=key[1]))
+        refer = self.log.ring.current.run_reference
+        # By its own name, and by the one that webhooks have, where that was redacted.
+        return {refer(*key), refer(labels.tenant, labels.run or "")}
 
     def labels(self, tags: Sequence[str]) -> dict[str, tuple[int, int]]:
         return self.log.labels(tags)

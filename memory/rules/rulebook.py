@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
@@ -16,6 +16,7 @@ from ...telemetry.process.faults import Faults
 from ..context import Scope, current, runs_around
 from ..errors import ConfigurationError, HeldError, RefusedError, RuleError, StoppedError
 from ..run_observers import GraphRun
+from .aborts import AbortedRuns
 from .capabilities import Seat
 from .earlier_facts import EarlierFacts
 from .held_writes import Decisions, HeldWrites, Judged, KeyedRule, settled
@@ -71,7 +72,15 @@ class KeepsBooks(Rule, Protocol):
 
 
 class FactTrail(LabelTrail, Protocol):
-    """An audit trail that has labels, and what other processes did in runs."""
+    """An audit trail that has labels, aborts, and what other processes did in runs."""
+
+    def aborted(self, first_seq: int, /) -> tuple[int, frozenset[str]]:
+        """Return the hashes of runs aborted from an event on, and the event to go on from."""
+        ...
+
+    def run_references(self, key: RunKey, /) -> Collection[str]:
+        """Return the hashes by which an abort may name a run."""
+        ...
 
     def headers(self, key: RunKey, most: int, /) -> Iterable[Mapping[str, Any]]:
         """Return headers of a run's events that others recorded, at most so many, latest first."""
@@ -125,8 +134,11 @@ class Rulebook:
         self.held = HeldWrites(hashes, faults, decisions)
         self._enclosing: Callable[[], GraphRun | None] | None = None
         self.earlier: EarlierFacts | None = None
+        self._aborts: AbortedRuns | None = None
         if trail is not None:
             self.earlier = EarlierFacts(trail.headers, self.runs, hashes, faults, clock)
+            ways = trail.aborted, trail.run_references
+            self._aborts = AbortedRuns(*ways, self.runs, faults, clock)
         self.clock = clock
         self._tell = tell
         self._faults = faults
@@ -298,6 +310,8 @@ class Rulebook:
         """
         if self.earlier is not None and self.is_unread(action.scope, graph):
             self.earlier.read((action.scope.tenant, str(action.scope.run)), waits=False)
+        if self._aborts is not None:
+            self._aborts.look()
         if seats is None:
             seats = self._at[action.point]
         foreseen = self._foreseen(action, seats) if self._foresees else _NOTHING

@@ -471,6 +471,10 @@ class RunsUnderWay:
         """Return the facts of a run, if there are any."""
         return self._runs.get(key)
 
+    def keys(self) -> list[RunKey]:
+        """Return the names of all runs, to be used under `guard`."""
+        return [*self._runs]
+
     def all(self) -> list[RunFacts]:
         """Return the facts of all runs, to be used under `guard`."""
         return [*self._runs.values()]

@@ -58,6 +58,7 @@ def verdicts(
 
 def kinds_of(scope: str | None) -> dict[str, Callable[..., Rule]]:
     """Return what makes rules by their kind: this package's, and those of the scope at *scope*."""
+    from ....memory.rules.aborts import AbortOrder
     from ....memory.rules.agreement import GateAgreement
     from ....memory.rules.approval import Approval
     from ....memory.rules.decisions import Decision
@@ -73,6 +74,7 @@ def kinds_of(scope: str | None) -> dict[str, Callable[..., Rule]]:
         for each in (
             Approval,
             Decision,
+            AbortOrder,
             GateAgreement,
             Origin,
             Phases,

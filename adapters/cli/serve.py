@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import getpass
 import ipaddress
+import signal
+import socket
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
 
 from ...memory.errors import ConfigurationError
-from .exit_codes import say
+from .exit_codes import CommandError, say
 from .options import AuditUrl, ScopeAddress, Tenant
 
 if TYPE_CHECKING:
@@ -27,16 +30,17 @@ def serve(
         str, typer.Option(metavar="ADDRESS", help="Listen on this address.")
     ] = LOOPBACK,
     port: Annotated[
-        int, typer.Option(metavar="N", min=1, max=65_535, help="Listen on this port.")
+        int,
+        typer.Option(metavar="N", min=0, max=65_535, help="Listen on this port; 0: a free one."),
     ] = 8765,
     url: Annotated[
         str | None,
         typer.Option(metavar="URL", help="How browsers reach it, if not by address and port."),
     ] = None,
-    cert: Annotated[
+    tls_cert: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Certificate for TLS, with its chain.")
     ] = None,
-    key: Annotated[Path | None, typer.Option(metavar="PATH", help="Its private key.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="PATH", help="Its private key.")] = None,
     proxy_header: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The header by which your proxy says who signed in."),
@@ -60,8 +64,9 @@ def serve(
     """
     Serve the console: decide what waits, answer customers, look at runs and health.
 
-    Prints an address that signs in once. Beyond loopback it needs --cert and --key, or a proxy that
-    signs people in. Runs until it is stopped, by SIGTERM or Ctrl-C. Needs the extra `console`.
+    Prints an address that signs in once. Beyond loopback it needs --tls-cert and --tls-key, or a
+    proxy that signs people in. Runs until it is stopped, by SIGTERM or Ctrl-C. Needs the extra
+    `console`.
     """
     try:
         import uvicorn
@@ -75,40 +80,54 @@ def serve(
     from .scope import open_trail, scope_with_trail
 
     proxy = _proxy(proxy_header, proxy_address, allow)
-    if (cert is None) != (key is None):
-        raise ConfigurationError("pass both of --cert and --key, or neither")
-    if not _is_loopback(host) and cert is None and proxy is None:
+    if (tls_cert is None) != (tls_key is None):
+        raise ConfigurationError("pass both of --tls-cert and --tls-key, or neither")
+    if not _is_loopback(host) and tls_cert is None and proxy is None:
         raise ConfigurationError(
-            f"--host {host} is beyond loopback: pass --cert and --key, "
+            f"--host {host} is beyond loopback: pass --tls-cert and --tls-key, "
             "or --proxy-header and --allow"
         )
-    entrance = _entrance(host, port, url, is_tls=cert is not None, proxy=proxy)
     with ExitStack() as stack:
-        app = stack.enter_context(scope_with_trail(scope, audit_url)) if scope else None
+        listening = stack.enter_context(_listening(host, port))
+        port = listening.getsockname()[1]
+        own = stack.enter_context(scope_with_trail(scope, audit_url)) if scope else None
         site = Site(
-            log=open_trail(audit_url),
-            entrance=entrance,
+            log=own.audit if own else open_trail(audit_url),
+            entrance=_entrance(host, port, url, is_tls=tls_cert is not None, proxy=proxy),
             sessions=Sessions(time.monotonic),
-            scope=app,
+            scope=own,
             tenant=tenant,
         )
-        if proxy is not None:
-            say(f"mnemoscope serve listens on {host} port {port} for its proxy")
-        uvicorn.run(
+        config = uvicorn.Config(
             build_console(site),
-            host=host,
-            port=port,
-            ssl_certfile=cert,
-            ssl_keyfile=key,
+            ssl_certfile=tls_cert,
+            ssl_keyfile=tls_key,
             # A log of requests would have handles, and what is typed where it does not belong.
             access_log=False,
-            log_level="warning",
+            log_level="critical",
             proxy_headers=False,
             server_header=False,
             ws="none",
             limit_concurrency=256,
             timeout_keep_alive=5,
         )
+        # The server raises the signal that ended it once more: what is open is to be closed.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _ignore)
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    return
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except (OSError, UnicodeError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else "no name of a host"
+        raise CommandError(f"cannot listen on {host} port {port}: {reason}") from None
 
 
 def _entrance(
@@ -123,6 +142,7 @@ def _entrance(
     names = {f"[{host}]" if ":" in host else host, "localhost"}
     origins = frozenset({_origin(url)} if url else map(own.format, names))
     if proxy is not None:
+        say(f"mnemoscope serve listens on {host} port {port} for its proxy")
         return Entrance(origins=origins, proxy=proxy)
     first = _origin(url) if url else own.format(f"[{host}]" if ":" in host else host)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,6 +16,7 @@ from .sessions import OneTimeToken
 
 MOST_BODY_BYTES: Final = 262_144
 MOST_HEADER_BYTES: Final = 16_384
+_LENGTH = re.compile("[0-9]{1,7}")
 
 _ONCE = {"host", "origin", "content-length", "content-type", "cookie", "sec-fetch-site"}
 """Headers of which a second one is an attempt to have two readers read two things."""
@@ -142,8 +144,7 @@ class Protection:
 def _too_large(raw: list[tuple[bytes, bytes]], length: str) -> tuple[int, str] | None:
     if sum(len(name) + len(value) for name, value in raw) > MOST_HEADER_BYTES:
         return 431, "The headers are too long."
-    # A number of a thousand digits is no length, and takes long to read.
-    if len(length) > len(str(MOST_BODY_BYTES)) or int(length) > MOST_BODY_BYTES:
+    if not _LENGTH.fullmatch(length) or int(length) > MOST_BODY_BYTES:
         return 413, f"A body has {MOST_BODY_BYTES} bytes at most."
     return None
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...memory.limits.sliding_window import SlidingSum
 from .rights import Right
 
 IDLE_S = 900.0
@@ -23,36 +24,12 @@ IDLE_S = 900.0
 LONGEST_S = 28_800.0
 """Seconds after which a session ends in any case."""
 
+LOOKUPS, ALL_LOOKUPS, PERIOD_S = 20, 200, 10.0
+"""Looks at people in so many seconds: of one session, and of all together."""
+
 MOST_SESSIONS = 1_000
 MOST_KEPT = 32
 """Results that one session keeps. The one that was kept first goes for the next."""
-
-
-class Allowance:
-    """
-    So many acts a second, and so many at once. Thread-safe.
-
-    Args:
-        per_s: Acts a second in the long run.
-        at_once: Acts without a pause.
-        clock: Monotonic seconds.
-    """
-
-    def __init__(self, per_s: float, at_once: int, clock: Callable[[], float]) -> None:
-        self._per_s, self._at_once, self._clock = per_s, at_once, clock
-        self._left, self._at = float(at_once), clock()
-        self._guard = threading.Lock()
-
-    def take(self) -> bool:
-        """Take one act, and return whether there was one."""
-        with self._guard:
-            now = self._clock()
-            self._left = min(self._at_once, self._left + (now - self._at) * self._per_s)
-            self._at = now
-            if self._left < 1:
-                return False
-            self._left -= 1
-            return True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,7 +42,7 @@ class SignedIn:
         rights: What they may do.
         number: Names the session in the trail. Not the cookie, which stays secret.
         csrf: The token that every form of the session carries.
-        lookups: Looks at people that are left to it.
+        lookups: Its latest looks at people.
         shown: The numbers of events whose content it was shown, as the trail says.
     """
 
@@ -73,7 +50,7 @@ class SignedIn:
     rights: frozenset[Right]
     number: str
     csrf: str = field(repr=False)
-    lookups: Allowance = field(repr=False)
+    lookups: SlidingSum = field(repr=False)
     began_s: float
     seen_s: float
     shown: set[int] = field(default_factory=set[int], repr=False)
@@ -105,7 +82,6 @@ class Sessions:
         clock: Monotonic seconds.
         idle_s: Seconds without a request after which a session ends.
         longest_s: Seconds after which it ends in any case.
-        lookups_per_s: Looks at people a second, for each session and, ten times that, over all.
     """
 
     def __init__(
@@ -114,11 +90,9 @@ class Sessions:
         *,
         idle_s: float = IDLE_S,
         longest_s: float = LONGEST_S,
-        lookups_per_s: float = 2.0,
     ) -> None:
         self._clock, self._idle_s, self._longest_s = clock, idle_s, longest_s
-        self._lookups_per_s = lookups_per_s
-        self._all_lookups = Allowance(10 * lookups_per_s, round(20 * lookups_per_s), clock)
+        self._lookups = SlidingSum(PERIOD_S, clock())
         self._of: OrderedDict[bytes, SignedIn] = OrderedDict()
         self._guard = threading.Lock()
 
@@ -130,7 +104,7 @@ class Sessions:
             rights=rights | {Right.SEE},
             number=secrets.token_hex(8),
             csrf=secrets.token_urlsafe(32),
-            lookups=Allowance(self._lookups_per_s, round(10 * self._lookups_per_s), self._clock),
+            lookups=SlidingSum(PERIOD_S, now),
             began_s=now,
             seen_s=now,
         )
@@ -163,8 +137,14 @@ class Sessions:
             self._of.pop(_digest(secret or ""), None)
 
     def may_look(self, session: SignedIn) -> bool:
-        """Take one look at a person from the session's allowance and from that of all."""
-        return session.lookups.take() and self._all_lookups.take()
+        """Count a look at a person, and return whether it is not one too many."""
+        now = self._clock()
+        with self._guard:
+            if session.lookups.total(now) >= LOOKUPS or self._lookups.total(now) >= ALL_LOOKUPS:
+                return False
+            session.lookups.add(1, now)
+            self._lookups.add(1, now)
+        return True
 
 
 class OneTimeToken:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypedDict
 
 import pytest
@@ -15,48 +15,17 @@ from mnemoscope.adapters.console import build_console
 from mnemoscope.memory import (
     Approval,
     Facts,
-    Fails,
-    HeldError,
-    Outcome,
     Point,
     Stopping,
-    Verdict,
     context,
 )
 from tests.kit.console_browser import ORIGIN, Browser
-
-
-@dataclass(frozen=True, kw_only=True)
-class Quarantine:
-    """A rule that holds every write."""
-
-    name: str = "quarantine"
-    shadow: bool = False
-    points = frozenset({Point.MEMORY})
-    fails = Fails.CLOSED
-
-    def settings(self):
-        return {}
-
-    def decide(self, facts):
-        return Verdict(Outcome.HOLD, "from_outside") if facts.what == "remember" else Verdict()
+from tests.kit.held_writes import Quarantine, held_write
 
 
 class State(TypedDict, total=False):
     reply: str
     approval: dict
-
-
-def held_write(scope, text="likes marzipan", key="k", tenant=None):
-    """Have a write held, and return its approval."""
-    store = scope.store(InMemoryStore())
-    with (
-        context(customer="ada", tenant=tenant, run="r-1"),
-        pytest.raises(HeldError) as raised,
-    ):
-        store.put(("facts",), key, {"text": text})
-    assert scope.flush()
-    return raised.value.approval
 
 
 def draft(scope, gate, reply, config):

@@ -20,6 +20,9 @@ from .exit_codes import CommandError, say
 from .options import AuditUrl, ScopeAddress, Tenant
 
 if TYPE_CHECKING:
+    from starlette.routing import Route
+
+    from ...audit.log import AuditLog
     from ..console import Entrance, ProxySignIn, Right
 
 LOOPBACK = "127.0.0.1"
@@ -99,7 +102,7 @@ def serve(
             tenant=tenant,
         )
         config = uvicorn.Config(
-            build_console(site),
+            build_console(site, _webhooks(site.log)),
             ssl_certfile=tls_cert,
             ssl_keyfile=tls_key,
             # A log of requests would have handles, and what is typed where it does not belong.
@@ -128,6 +131,18 @@ def _listening(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else "no name of a host"
         raise CommandError(f"cannot listen on {host} port {port}: {reason}") from None
+
+
+def _webhooks(log: AuditLog) -> list[Route]:
+    """Return the route of incoming webhooks, where a secret of theirs is set."""
+    from ...memory.settings import load_settings
+    from ..webhooks import routes
+
+    secret = load_settings().webhook_incoming_secret
+    try:
+        return [] if secret is None else routes(log, secret.get_secret_value())
+    except ValueError as exc:
+        raise ConfigurationError(f"MNEMOSCOPE_WEBHOOK_INCOMING_SECRET: {exc}") from None
 
 
 def _entrance(

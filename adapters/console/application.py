@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +25,14 @@ NOT_FOUND: Final = 404
 _STYLE = Path(__file__).parent / "style.css"
 
 
-def build_console(site: Site) -> Starlette:
-    """Return the ASGI application of *site*, for a server to serve."""
+def build_console(site: Site, webhooks: Sequence[Route] = ()) -> Starlette:
+    """
+    Return the ASGI application of *site*, for a server to serve.
+
+    Args:
+        site: What the pages share.
+        webhooks: Routes that prove by a signature who it is, as no browser does.
+    """
 
     def not_done(request: Request, exc: Exception) -> Response:
         session = site.signed_in(request)
@@ -42,7 +49,12 @@ def build_console(site: Site) -> Starlette:
         routes=[
             Route("/style.css", style),
             *(each for page in PAGES for each in page.routes(site)),
+            *webhooks,
         ],
-        middleware=[Middleware(Protection, entrance=site.entrance)],
+        middleware=[
+            Middleware(
+                Protection, entrance=site.entrance, unguarded=[each.path for each in webhooks]
+            )
+        ],
         exception_handlers={HTTPException: not_done, NotDoneError: not_done},
     )

@@ -1,4 +1,4 @@
-"""Webhooks that come in: aborts of runs, signed and taken once."""
+"""Webhooks that come in: decisions of humans and aborts of runs, signed and taken once."""
 
 from .routes import routes
 

@@ -1,5 +1,5 @@
 """
-The door for webhooks that abort runs: a route for any Starlette application.
+The door for webhooks that decide and abort: a route for any Starlette application.
 
 A webhook is believed for its signature, its time and its id, in this order: whoever has no secret
 learns nothing of the rest. Each answer is a status and one plain sentence, which quotes nothing.
@@ -24,6 +24,7 @@ from ...audit.log import AuditLog
 from ...memory.rules.aborts import abort_event
 from ...memory.rules.decisions import CODE
 from ...telemetry.event.subject import Subject
+from ...telemetry.event.verdict_event import Choice
 from ...telemetry.webhooks.signing import (
     TOLERANCE_S,
     SignatureError,
@@ -31,6 +32,7 @@ from ...telemetry.webhooks.signing import (
     parse_secret,
     verify,
 )
+from ..deciding import decide, held_of
 
 MOST_BYTES: Final = 16_384
 """Of a body."""
@@ -46,8 +48,15 @@ Answer = tuple[int, str]
 class _Message(msgspec.Struct):
     """The body of a webhook."""
 
-    type: Literal["abort"]
+    type: Literal["decide", "abort"]
     data: dict[str, Any]
+
+
+class _Decide(msgspec.Struct, forbid_unknown_fields=True):
+    approval: str
+    choice: Literal["approve", "edit", "reject", "skip"]
+    by: str
+    why: str = ""
 
 
 class _Abort(msgspec.Struct, forbid_unknown_fields=True):
@@ -102,7 +111,7 @@ class _Inbox:
     def take(self, headers: Mapping[str, str], body: bytes) -> Answer:
         """Return status and sentence for a webhook, once what it asks for is sealed."""
         try:
-            message_id, _sent_s = verify(self._key, headers, body, self._clock())
+            message_id, sent_s = verify(self._key, headers, body, self._clock())
         except StaleError as exc:
             return 400, str(exc)
         except SignatureError as exc:
@@ -110,7 +119,7 @@ class _Inbox:
         if not self._is_new(message_id):
             return _REPEATED
         try:
-            status, said = self._act(message_id, body)
+            status, said = self._act(message_id, sent_s, body)
         except AuditError:
             status, said = 503, "the audit trail cannot be used now: send it again"
         if status >= 500:  # noqa: PLR2004 - the sender is to try again, under the same id
@@ -129,19 +138,34 @@ class _Inbox:
             self._seen[message_id] = now
         return is_new
 
-    def _act(self, message_id: str, body: bytes) -> Answer:
+    def _act(self, message_id: str, sent_s: int, body: bytes) -> Answer:
         try:
             message = msgspec.json.decode(body, type=_Message)
-            order = msgspec.convert(message.data, _Abort)
+            kind: type[_Decide | _Abort] = _Decide if message.type == "decide" else _Abort
+            order = msgspec.convert(message.data, kind)
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            return 422, "expected {type: abort, data: {…}}: see docs/webhooks.md"
+            return 422, "expected {type: decide or abort, data: {…}}: see docs/webhooks.md"
         if not order.by or (order.why and not CODE.fullmatch(order.why)):
             return (
                 422,
                 "expected who it is as by; a reason is a code: up to 64 of a-z, 0-9, _, -, .",
             )
+        if isinstance(order, _Decide):
+            return self._decide(order, sent_s)
         by = Subject(order.by, tenant=None, keys=self._log.ring.current)
         return self._abort(order, message_id, by)
+
+    def _decide(self, order: _Decide, sent_s: int) -> Answer:
+        found = held_of(self._log, order.approval)
+        # Held again since it was decided and used up. A process that has not seen the id would
+        # take the decision on the first time for one on the second.
+        if found is not None and found.standing.used and (sent_s + 1) * 1e6 <= found.since_us:
+            return 409, "the decision is older than what it is on"
+        choice = Choice(order.choice)
+        decided = decide(self._log, order.approval, choice, by=order.by, why=order.why)
+        if decided is None:
+            return 404, "there is no such approval"
+        return _DONE if decided.is_first else (409, f"decided already: {decided.choice}")
 
     def _abort(self, order: _Abort, message_id: str, by: Subject) -> Answer:
         if bool(order.run) == bool(order.name) or (

@@ -31,6 +31,7 @@ from mnemoscope.memory import (
     Mnemoscope,
     Outcome,
     Point,
+    RefusedError,
     Stopped,
     Stopping,
     Verdict,
@@ -158,7 +159,7 @@ def test_a_forged_webhook_is_refused(door, make_scope):
     "changed",
     [
         {"webhook-id": "msg_2"},
-        {"webhook-timestamp": str(int(time.time()) + 1)},
+        {"webhook-timestamp": str(int(time.time()) + 100)},
         {"webhook-signature": "v1,"},
         {"webhook-signature": "v2,AAAA"},
         {"webhook-signature": ""},
@@ -292,6 +293,94 @@ def test_who_has_another_secret_cannot_be_given_by_mistake(make_scope):
     """A secret that is none is refused as the route is made."""
     with pytest.raises(ValueError, match="whsec_"):
         routes(make_scope().audit, "hunter2")
+
+
+# -- decisions -------------------------------------------------------------------------------------
+
+
+def hold(store):
+    """Write, and return the approval that the write waits for."""
+    with pytest.raises(HeldError) as raised:
+        store.put(("facts",), "k", {"likes": "tea"})
+    return raised.value.approval
+
+
+def decide(approval, choice="approve", **data):
+    return {"type": "decide", "data": {"approval": approval, "choice": choice, "by": GRACE, **data}}
+
+
+def test_an_approved_write_passes_and_says_who_approved_it(door, make_scope):
+    """As by `mnemoscope approvals decide`."""
+    scope = make_scope(Holding())
+    store = scope.store(InMemoryStore())
+    approval = hold(store)
+    assert scope.flush()
+
+    assert send(door, decide(approval, why="tone_fits")) == (200, "done")
+
+    store.put(("facts",), "k", {"likes": "tea"})
+    (row, verdict), _used = verdicts(scope, "approvals")
+    assert verdict["reason"] == "tone_fits"
+    assert row.subject_uid is not None
+
+
+def test_a_rejected_write_stays_refused(door, make_scope):
+    """The answer of a second decision says which one holds."""
+    scope = make_scope(Holding())
+    store = scope.store(InMemoryStore())
+    approval = hold(store)
+    assert scope.flush()
+
+    assert send(door, decide(approval, "reject")) == (200, "done")
+    late = send(door, decide(approval), message_id="msg_2")
+
+    assert late == (409, "decided already: reject")
+    with pytest.raises(RefusedError):
+        store.put(("facts",), "k", {"likes": "tea"})
+
+
+def test_an_approval_of_before_approves_nothing_again(door, make_scope, clock):
+    """A replay to a process that has not seen the id, once the same write is held again."""
+    scope = make_scope(Holding())
+    store = scope.store(InMemoryStore())
+    approval = hold(store)
+    assert scope.flush()
+    at = datetime.now(UTC) - timedelta(seconds=30)
+    assert send(door, decide(approval), at=at) == (200, "done")
+    store.put(("facts",), "k", {"likes": "tea"})
+    assert hold(store) == approval
+    assert scope.flush()
+
+    elsewhere = Starlette(routes=routes(make_scope().audit, SECRET, clock=clock))
+    with TestClient(elsewhere) as other:
+        replayed = send(other, decide(approval), at=at)
+
+    assert replayed == (409, "the decision is older than what it is on")
+    assert hold(store) == approval
+    assert send(door, decide(approval), message_id="msg_2") == (200, "done")
+
+
+def test_what_is_not_held_cannot_be_decided(door, make_scope):
+    """An id that nobody has."""
+    assert send(door, decide("0123456789abcdef")) == (404, "there is no such approval")
+
+
+def test_a_trail_that_is_away_is_no_decision(make_scope, clock, tmp_path):
+    """And the same webhook is taken once it is back."""
+    scope = make_scope(Holding())
+    approval = hold(scope.store(InMemoryStore()))
+    assert scope.flush()
+    path = scope.audit.path
+    app = Starlette(routes=routes(make_scope().audit, SECRET, clock=clock))
+    with TestClient(app) as door:
+        path.chmod(0o400)
+        moved = path.rename(tmp_path / "away.db")
+        path.mkdir()
+        assert send(door, decide(approval))[0] == 503
+        path.rmdir()
+        moved.rename(path)
+        path.chmod(0o600)
+        assert send(door, decide(approval)) == (200, "done")
 
 
 # -- aborts ----------------------------------------------------------------------------------------

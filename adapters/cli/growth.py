@@ -17,10 +17,7 @@ from .options import Json, ScopeAddress
 
 if TYPE_CHECKING:
     from ...memory.growth.measuring import StoreGrowth
-
-_SAMPLED = "~"
-_UNITS = ("B", "kB", "MB", "GB", "TB")
-_STEP = 1000
+    from ...memory.growth.report import GrowthReport
 
 
 def growth(scope: ScopeAddress = None, json: Json = False) -> None:
@@ -33,9 +30,7 @@ def growth(scope: ScopeAddress = None, json: Json = False) -> None:
     """
     from ...memory.build import purposes_of
     from ...memory.errors import ConfigurationError
-    from ...memory.growth.forecast import SizeHistory
-    from ...memory.growth.measuring import measure
-    from ...memory.growth.sampler import note
+    from ...memory.growth.report import growth_report
     from ...memory.settings import load_settings
     from .scope import scope_at
 
@@ -52,22 +47,22 @@ def growth(scope: ScopeAddress = None, json: Json = False) -> None:
             purposes = purposes_of(opened.audit)
         except ConfigurationError:
             purposes = None
-        found = measure(stores, purposes, settings.growth_limits)
-        try:
-            days: Mapping[str, float | None] = note(
-                SizeHistory(settings.growth_file), found, time.time()
-            )
-        except OSError as exc:
-            say(f"{settings.growth_file} cannot be written: {(exc.strerror or '').lower()}")
-            days = {}
+        report = growth_report(
+            stores,
+            purposes,
+            limits=settings.growth_limits,
+            path=settings.growth_file,
+            at_s=time.time(),
+        )
+    if report.problem is not None:
+        say(report.problem)
     if json:
-        Console().print_json(data=_document(found, days))
+        Console().print_json(data=_document(report.stores, report.days))
     else:
-        Console().print(_screen(found, days))
-        for each in found:
-            if each.problem is not None:
-                say(f"{each.store}: {each.problem}")
-    raise typer.Exit(INCOMPLETE if any(each.problem for each in found) else 0)
+        Console().print(_screen(report))
+        for line in report.problems():
+            say(line)
+    raise typer.Exit(INCOMPLETE if any(report.problems()) else 0)
 
 
 def _document(found: Sequence[StoreGrowth], days: Mapping[str, float | None]) -> dict[str, Any]:
@@ -96,27 +91,14 @@ def _document(found: Sequence[StoreGrowth], days: Mapping[str, float | None]) ->
     }
 
 
-def _screen(found: Sequence[StoreGrowth], days: Mapping[str, float | None]) -> RenderableType:
+def _screen(report: GrowthReport) -> RenderableType:
+    from ...memory.growth.report import GROWTH_HEADS
+
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("store", "class", "purpose", "status"):
+    for name in GROWTH_HEADS[:4]:
         table.add_column(name, overflow="fold")
-    for name in ("rows", "size", "full in"):
+    for name in GROWTH_HEADS[4:]:
         table.add_column(name, justify="right", no_wrap=True)
-    for each in found:
-        left = days.get(each.store)
-        full = "unknown" if left is None else f"{left:,.0f} days"
-        for line in each.lines:
-            mark = _SAMPLED if line.is_sampled else ""
-            size = "unknown" if line.bytes is None else f"{mark}{_size(line.bytes)}"
-            labels = (each.store, line.kind, line.purpose, line.status)
-            table.add_row(*labels, f"{mark}{line.rows:,}", size, full)
-            full = ""
+    for row in report.rows():
+        table.add_row(*row)
     return Padding(table, (0, 1))
-
-
-def _size(size_bytes: float) -> str:
-    for unit in _UNITS:
-        if size_bytes < _STEP or unit == _UNITS[-1]:
-            return f"{size_bytes:,.0f} {unit}" if unit == "B" else f"{size_bytes:,.1f} {unit}"
-        size_bytes /= _STEP
-    return ""

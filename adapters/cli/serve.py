@@ -80,6 +80,7 @@ def serve(
         raise ConfigurationError(
             'serve needs more packages: pip install "mnemoscope[console]"'
         ) from exc
+    from .doctor_checks import environment_health
     from .scope import open_trail, scope_with_trail
 
     proxy = _proxy(proxy_header, proxy_address, allow)
@@ -99,6 +100,7 @@ def serve(
             entrance=_entrance(host, port, url, is_tls=tls_cert is not None, proxy=proxy),
             sessions=Sessions(time.monotonic),
             scope=own,
+            environment_health=environment_health,
             tenant=tenant,
         )
         config = uvicorn.Config(

@@ -13,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from . import sign_in, waiting
+from . import health, person, runs, sign_in, waiting, work
 from .entrance import Protection
 from .site import NotDoneError, Site
 
-PAGES: Final = (sign_in, waiting)
+PAGES: Final = (sign_in, waiting, person, runs, health, work)
 """The modules with a page, each with ``routes(site)``."""
 
 NOT_FOUND: Final = 404

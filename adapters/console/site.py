@@ -39,6 +39,7 @@ from .rights import Right
 from .sessions import Sessions, SignedIn
 
 if TYPE_CHECKING:
+    from ...memory.health.model import Health
     from ...memory.scope import Mnemoscope
 
 PAGES: Final = (("/", "Waiting"), ("/person", "A person"), ("/runs", "Runs"), ("/health", "Health"))
@@ -102,18 +103,22 @@ class Site:
         entrance: Its addresses, and how people sign in.
         sessions: The sessions of people.
         scope: The application's own, with its stores. None: pages say what cannot be done without.
+        environment_health: Checks what the environment describes, where there is no scope.
         tenant: The one tenant whose people may be looked up. None: those of all tenants.
         clock: Seconds since 1970 UTC.
         look_step_s: See `LOOK_STEP_S`.
+        health_s: Seconds that the page *Health* waits for answers, of which any may hang.
     """
 
     log: AuditLog
     entrance: Entrance
     sessions: Sessions
     scope: Mnemoscope | None = None
+    environment_health: Callable[[], Health] | None = None
     tenant: str | None = None
     clock: Callable[[], float] = time.time
     look_step_s: float = LOOK_STEP_S
+    health_s: float = 4.0
     templates: Environment = field(default_factory=_templates, repr=False)
     threads: anyio.CapacityLimiter = field(
         default_factory=lambda: anyio.CapacityLimiter(THREADS), repr=False

@@ -22,6 +22,9 @@ from . import reading
 from .blast_radius import RunAddress, run_address
 from .spending import Spent
 
+SITE = "console"
+"""The store of what the site seals about its sessions, which are no runs."""
+
 _READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
 _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
 
@@ -55,11 +58,6 @@ class RunTotals:
     failed: int = 0
     spent: Spent = field(default_factory=Spent)
     verdicts: Counter[str] = field(default_factory=Counter[str])
-
-    @property
-    def did_anything(self) -> bool:
-        """Whether it is more than looks that the site has noted under its sessions."""
-        return bool(self.operations or self.verdicts)
 
     def add(self, row: AuditRow) -> None:
         """Add an operation of the run."""
@@ -142,7 +140,7 @@ def find_runs(
     found = [
         each
         for each in _totals(rows)
-        if agent in {None, *each.agents} and feature in {None, *each.features} and each.did_anything
+        if agent in {None, *each.agents} and feature in {None, *each.features}
     ]
     return FoundRuns(
         runs=tuple(sorted(found, key=lambda each: each.last_us, reverse=True)),
@@ -153,7 +151,7 @@ def find_runs(
 def _totals(rows: Iterable[AuditRow]) -> Iterable[RunTotals]:
     found: dict[RunAddress, RunTotals] = {}
     for row in rows:
-        address = run_address(row)
+        address = None if row.store == SITE else run_address(row)
         if address is None:
             continue
         totals = found.get(address)

@@ -108,8 +108,8 @@ def test_runs_of_one_name_are_told_apart(log, at, event_factory):
 
 
 def test_a_session_of_the_site_is_no_run(log, at):
-    """Its looks at people are sealed under its number, inside no operation of an agent."""
-    at(1, "m1", run="5e55", store="console", nested=True)
+    """Its looks at people are sealed under its number, and are no operation of an agent."""
+    at(1, "m1", run="5e55", store="console")
 
     assert log.runs(since_us=0, until_us=10**7).runs == ()
 

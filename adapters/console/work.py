@@ -1,0 +1,111 @@
+"""Work that goes on when its request is over, and the page that tells how far it is."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from ...audit.database.errors import AuditError
+from ...memory.errors import MnemoscopeError
+from .rights import Right
+from .site import NotDoneError, Site, Visit
+from .tables import Table
+
+_STEPS = 20
+"""Steps that are told of: the latest."""
+
+
+class Ended(NamedTuple):
+    """
+    The outcome of some work.
+
+    Attributes:
+        sentence: What came of it.
+        is_good: Whether nothing remains to be done.
+        lines: What has to be said besides.
+        tables: What was done where.
+        file: What it has made, to be taken away.
+    """
+
+    sentence: str
+    is_good: bool
+    lines: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    file: Path | None = None
+
+
+class Work:
+    """
+    Something that is being done on a thread of its own. It goes on if nobody looks.
+
+    Args:
+        title: What is done.
+        act: Does it, and tells its steps. An error of ours becomes the outcome.
+        back: The path of the page that it was begun on.
+
+    Attributes:
+        steps: What was begun so far, the latest last.
+        ended: What came of it. None: it is under way.
+        folder: For the file that it makes; private, and gone with the session.
+    """
+
+    def __init__(self, title: str, act: Callable[[Work], Ended], back: str) -> None:
+        self.title, self.back = title, back
+        self.steps: deque[str] = deque(maxlen=_STEPS)
+        self.ended: Ended | None = None
+        self.folder = Path(tempfile.mkdtemp(prefix="mnemoscope-console-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        # A daemon: each kind of work can be broken off and done again, and must not hold an exit.
+        threading.Thread(target=self._run, args=(act,), name="mnemoscope-work", daemon=True).start()
+
+    def tell(self, step: str) -> None:
+        """Note that *step* begins."""
+        self.steps.append(step)
+
+    def _run(self, act: Callable[[Work], Ended]) -> None:
+        try:
+            self.ended = act(self)
+        except (AuditError, MnemoscopeError) as exc:
+            # Ours quote no value, and say what to do.
+            self.ended = Ended(" ".join(str(exc).split()), is_good=False)
+        except Exception as exc:  # noqa: BLE001 - another one's message may quote anything
+            self.ended = Ended(f"It failed: {type(exc).__qualname__}.", is_good=False)
+
+
+def routes(site: Site) -> list[Route]:
+    """Return the routes of the page about work, and of the file that it has made."""
+    return [
+        site.route("/work/{handle}", _progress, needs=Right.SEE),
+        site.route("/work/{handle}/file", _file, needs=Right.SEE),
+    ]
+
+
+def _work(visit: Visit) -> Work:
+    found = visit.session.kept(visit.request.path_params["handle"])
+    if not isinstance(found, Work):
+        raise NotDoneError(404, "This session has begun no such work, or it is long over.")
+    return found
+
+
+def _progress(visit: Visit) -> Response:
+    work = _work(visit)
+    # One look at it: it may end while the page is made.
+    path = visit.request.url.path
+    return visit.page("work.html", title=work.title, work=work, ended=work.ended, path=path)
+
+
+def _file(visit: Visit) -> Response:
+    work = _work(visit)
+    made = work.ended and work.ended.file
+    if not made or not made.exists():
+        raise NotDoneError(404, "There is no file of this work.")
+    return FileResponse(made, media_type="application/zip", filename=made.name)

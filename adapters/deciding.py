@@ -11,6 +11,8 @@ from ..memory.rules.decisions import decision_event
 from ..telemetry.event.subject import Subject
 from ..telemetry.event.verdict_event import Choice, Point
 
+__all__ = ["Decided", "decide", "held_of"]
+
 
 class Decided(NamedTuple):
     """
@@ -40,9 +42,7 @@ def held_of(log: AuditLog, approval: str) -> Held | None:
         return None if snapshot is None else held(snapshot).get(approval)
 
 
-def decide(
-    log: AuditLog, approval: str, choice: Choice, *, by: str, why: str = ""
-) -> Decided | None:
+def decide(log: AuditLog, approval: str, choice: str, *, by: str, why: str = "") -> Decided | None:
     """
     Seal a human's decision, and return the one that holds: of all on an approval, the first.
 
@@ -61,16 +61,17 @@ def decide(
 
     Raises:
         ConfigurationError: *why* is no code.
+        ValueError: *choice* is none of these.
         AuditError: The trail cannot be read or written. Whether it is decided is not known: it is
             safe to decide again.
     """
-    found = held_of(log, approval)
+    decision, found = Choice(choice), held_of(log, approval)
     if found is None:
         return None
     trail = AuditedDecisions(log)
     event = decision_event(
         approval,
-        choice,
+        decision,
         gate=found.gate,
         version=found.version,
         passed=found.passed,
@@ -80,9 +81,8 @@ def decide(
         by=Subject(by, tenant=None, keys=log.ring.current),
         point=Point(found.point),
     )
-    is_first = found.waits and (trail.record(event) or choice is Choice.SKIP)
+    is_first = found.waits and (trail.record(event) or decision is Choice.SKIP)
     if not is_first:
-        standing = trail.standing(approval)
-        choice = Choice(standing.decision or Choice.USED)
+        decision = Choice(trail.standing(approval).decision or Choice.USED)
     # Also after another's decision: whoever made it may have been killed before this.
-    return Decided(found, choice, is_first, change_mode(trail, found.gate, found.version))
+    return Decided(found, decision, is_first, change_mode(trail, found.gate, found.version))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from ...telemetry.event.verdict_event import Choice
 from ...telemetry.text import json_text, utc_text
 from .exit_codes import INCOMPLETE, UNUSABLE, USAGE, CommandError, say
 from .options import AuditUrl, Json, Limit
@@ -86,7 +85,7 @@ def decide(
     from ..deciding import decide as decide_in
     from .scope import open_trail
 
-    found = decide_in(open_trail(audit_url), approval, Choice(choice), by=by, why=why)
+    found = decide_in(open_trail(audit_url), approval, choice, by=by, why=why)
     if found is None:
         raise _unknown()
     # Whoever decides second is told so, rather than that it was done: the first decision holds.

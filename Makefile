@@ -102,6 +102,11 @@ test-wheel: $(STAMP)  ## Build the wheel, and run tests against it in an empty e
 	@mkdir -p build/wheel-tests && cp -r pyproject.toml tests benchmarks examples docs README.md build/wheel-tests/
 	@cd build/wheel-tests && ../../.venv-wheel/bin/python -m pytest -n $(WORKERS) --dist loadgroup -q -m "not fault and not long" $(if $(ALL),$(NOT_OF_THE_WHEEL),$(OF_THE_WHEEL))
 
+test-console: $(STAMP)  ## Look at the console in Chromium, with axe-core and by keyboard, and send schemathesis against it
+	@command -v npm >/dev/null || echo "no npm: what axe-core tests is skipped" >&2
+	@! command -v npm >/dev/null || npm install --silent --no-audit --no-fund --prefix build/axe axe-core@4
+	@CONSOLE_TESTS=1 AXE=build/axe/node_modules/axe-core/axe.min.js $(PY) -m pytest -n 0 -q tests/console $(ARGS)
+
 faults: $(STAMP)  ## Inject every fault at full size and print what was expected, what was seen, what it cost
 	@$(PY) -m pytest tests -m fault -n auto --dist loadgroup -q --full-faults --fault-table --fault-page=docs/faults.md $(ARGS)
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TypedDict
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.adapters.console import build_console
@@ -20,23 +17,8 @@ from mnemoscope.memory import (
     context,
 )
 from tests.kit.console_browser import ORIGIN, Browser
+from tests.kit.console_world import draft
 from tests.kit.held_writes import Quarantine, held_write
-
-
-class State(TypedDict, total=False):
-    reply: str
-    approval: dict
-
-
-def draft(scope, gate, reply, config):
-    """Run a graph whose draft waits at *gate*, and return it."""
-    builder = StateGraph(State)
-    builder.add_node("approve", scope.approval_node(gate, draft="reply"))
-    builder.add_edge(START, "approve")
-    graph = builder.compile(checkpointer=InMemorySaver())
-    graph.invoke({"reply": reply}, config)
-    assert scope.flush()
-    return graph
 
 
 def test_a_held_write_is_shown_with_what_it_would_write(browser, scoped):

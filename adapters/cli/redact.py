@@ -46,6 +46,28 @@ def redact(
     as_json: Annotated[
         bool, typer.Option("--json", help="Explain in JSON: a line for each, on standard error.")
     ] = False,
+    serve: Annotated[
+        bool,
+        typer.Option("--serve", help="Redact traces and logs over HTTP, in place of a text."),
+    ] = False,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="With --serve: listen on this address.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="N", min=1, max=65_535, help="With --serve: and on this port.")
+    ] = 8766,
+    secret_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --serve: the secret that callers send."),
+    ] = None,
+    forward: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="With --serve: the OTLP/HTTP receiver that is next."),
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Certificate for TLS, with its chain.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="PATH", help="Its private key.")] = None,
 ) -> None:
     """
     Replace the personal data in a text as before it is stored.
@@ -53,11 +75,20 @@ def redact(
     Pseudonyms are those of the stores, and are not written to the vault. What an allowed term
     kept is explained too.
 
+    With --serve it answers Langfuse's ingestion masking at /mask, and passes on what a Collector
+    sends to /v1/traces and /v1/logs.
+
     Exits with 2 if the text is not UTF-8. Text that could not be redacted is not printed.
     """
     from .text_pieces import NotTextError, pieces
 
     redactor = _redactor(pii_model, operator)
+    if serve:
+        from .redact_serving import Listening, serve_redactor
+
+        listening = Listening(host, port, secret_file, forward, tls_cert, tls_key)
+        serve_redactor(redactor, tenant, listening)
+        return
     try:
         with _open(file) as source:
             if explain and not as_json:

@@ -9,7 +9,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from ..process.faults import Faults
-from .redacted_span import BeginSpan, redact_span
+from .redacted_attributes import BeginSpan
+from .redacted_span import redact_span
 from .span_counts import SpanCounts, SpanOutcome
 
 SITE = "redacting_exporter"

@@ -13,11 +13,12 @@ from typing import Final
 from .conventions import openinference, semconv
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """Return the words of *text*, for a table of them."""
     return frozenset(text.split())
 
 
-NAMES: Final = _words("""
+NAMES: Final = words("""
     code.function code.function.name code.namespace db.operation db.operation.name db.system
     db.system.name db.collection.name error.type exception.type gen_ai.operation.name
     gen_ai.output.type gen_ai.provider.name gen_ai.request.model gen_ai.response.finish_reasons
@@ -31,20 +32,20 @@ NAMES: Final = _words("""
 
 NAME: Final = re.compile(r"[A-Za-z_][\w.:/-]{0,127}", re.ASCII)
 
-IDS: Final = _words("""
+IDS: Final = words("""
     gen_ai.agent.id gen_ai.conversation.id gen_ai.openai.response.system_fingerprint
     gen_ai.response.id gen_ai.tool.call.id messaging.message.conversation_id messaging.message.id
     session.id session.previous_id
 """)
 """Ids: left as they are if a machine made them."""
 
-PEOPLE: Final = _words("""
+PEOPLE: Final = words("""
     enduser.id langfuse.user.id langsmith.metadata.user_id llm.user
     traceloop.association.properties.user_id user.email user.full_name user.id user.name
 """)
 """Who the span is about: replaced wherever it stands in the span, whatever its form."""
 
-SECRETS: Final = _words("""
+SECRETS: Final = words("""
     access_token api-key api_key apikey auth_token authorization bearer_token client_secret cookie
     credentials id_token passphrase passwd password private_key proxy-authorization
     proxy_authorization pwd refresh_token secret session_token set-cookie set_cookie

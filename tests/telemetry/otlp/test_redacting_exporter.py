@@ -30,7 +30,7 @@ from prometheus_client import CollectorRegistry
 from mnemoscope.memory import Mnemoscope, State, load_settings
 from mnemoscope.memory.privacy.engine.redactor import Redactor
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.otlp.redacted_span import FAILED
+from mnemoscope.telemetry.otlp.redacted_attributes import FAILED
 from mnemoscope.telemetry.otlp.span_counts import SpanOutcome
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
 from tests.kit.patience import GIVE_UP_S

@@ -146,12 +146,7 @@ class Site:
         """
 
         async def endpoint(request: Request) -> Response:
-            started = anyio.current_time()
-            response = await self._answer(request, handler, needs, is_look=is_look)
-            if is_look and self.look_step_s:
-                # On the loop and not on a thread, so that waiting costs nobody anything.
-                await anyio.sleep(-(anyio.current_time() - started) % self.look_step_s)
-            return response
+            return await self._answer(request, handler, needs, is_look=is_look)
 
         return Route(path, endpoint, methods=[method], name=f"{method} {path}")
 
@@ -164,7 +159,11 @@ class Site:
             if session is None and self.entrance.proxy is None and request.method != "POST":
                 return RedirectResponse("/sign-in", 303)
             visit = await self._visit(request, session, needs, is_look=is_look)
+            started = anyio.current_time()
             response = await to_thread.run_sync(_safely(visit, handler), limiter=self.threads)
+            if is_look and self.look_step_s:
+                # On the loop and not on a thread, so that waiting costs nobody anything.
+                await anyio.sleep(-(anyio.current_time() - started) % self.look_step_s)
         except NotDoneError as exc:
             response = self.message(session, exc.status, exc.sentence)
         if secret:

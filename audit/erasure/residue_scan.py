@@ -17,8 +17,10 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import IO, Any
@@ -37,6 +39,7 @@ _MOST_CHARS = 64
 _PLAIN = re.compile(rf'[^\x00-\x1f"\\]{{{_LEAST_CHARS},}}')
 """What is the same in a database and in JSON, but for letters that JSON may escape."""
 
+_SQLITE = b"SQLite format 3\0"
 _OURS = re.compile(rf"{PSEUDONYM.pattern}|<[A-Z][A-Z0-9_]{{1,63}}>|\*{{8}}|\[REDACTED:\w+\]")
 """What redaction writes: pseudonyms and digests, tags, masks, and what could not be redacted."""
 
@@ -186,16 +189,46 @@ def _name(exc: OSError) -> str:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    try:
-        file = _opened(path)
-    except FileNotFoundError:
-        return
-    with file:
+    with suppress(FileNotFoundError), _reading(path) as read:
         before = b""
-        while block := file.read(_BLOCK_BYTES):
+        while block := read(_BLOCK_BYTES):
             yield before + block
             # A text may begin in one block and end in the next; none is as long as this.
             before = block[-_BLOCK_BYTES // 256 :]
+
+
+@contextmanager
+def _reading(path: Path) -> Generator[Callable[[int], bytes]]:
+    fd = _kept_open(path)
+    if fd is None:
+        with _opened(path) as file:
+            yield file.read
+        return
+    places = count(0, _BLOCK_BYTES)
+    yield lambda size: os.pread(fd, size, next(places))
+
+
+_databases: dict[tuple[int, int], int] = {}
+"""Descriptors of the databases that were read in this process, by device and inode."""
+
+
+def _kept_open(path: Path) -> int | None:
+    """Return a descriptor of a SQLite database, which stays open; None: it is another file."""
+    found = path.stat()
+    known = _databases.get((found.st_dev, found.st_ino))
+    if known is not None:
+        return known
+    fd = os.open(path, os.O_RDONLY)
+    if os.pread(fd, len(_SQLITE), 0) != _SQLITE:
+        os.close(fd)
+        return None
+    for place, each in [*_databases.items()]:
+        if not os.fstat(each).st_nlink:  # nobody can open it any more
+            os.close(_databases.pop(place))
+    # To close one descriptor of a file gives up every lock that the process has on it. Then another
+    # process takes itself for the database's last reader, and removes the log that is written here.
+    _databases[found.st_dev, found.st_ino] = fd
+    return fd
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -15,6 +15,7 @@ done: a later run, which meets none of them any more, looks for the same.
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +30,7 @@ from ...memory.subject_data.records import (
 )
 from ...telemetry.event.spelling import Identity
 from ...telemetry.event.subject import Subject
-from ..database.database import marks
+from ..database.database import blob, marks
 from ..database.errors import AuditError
 from ..record.subjects import AnyConnection, add_alias
 from .customer_ids import data_subject
@@ -72,7 +73,9 @@ _FIND = (
     f"SELECT alias, subject_uid FROM audit_subject_alias WHERE id_type = '{UNDER_WAY}' "  # noqa: S608 - literals
     "AND alias IN ({})"
 )
-_OPEN = f"SELECT 1 FROM audit_subject_alias WHERE id_type = '{UNDER_WAY}' AND subject_uid = ?"  # noqa: S608 - literals
+_PROVEN = """
+    SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? AND seq >= ? ORDER BY seq
+"""
 _SAMPLES = 8
 _SAMPLE_BYTES = 32
 _FILES, _VAULT = "files", "vault"
@@ -154,6 +157,7 @@ class ErasureRun:
         self._kept = KeptWords()
         self._residue = ResidueTexts()
         self._lost = False
+        self._began = 0
 
     def run(self) -> Erasure:
         """
@@ -341,7 +345,7 @@ class ErasureRun:
                     )
             # In the same transaction: a request without its event could not be proved.
             name = RESUMED if request else REQUESTED
-            tables.note(connection, head, name, {"request": self._request})
+            self._began = tables.note(connection, head, name, {"request": self._request}).size
         self._kept = known or KeptWords()
         self._residue = ResidueTexts(self._kept.texts)
         return request is not None
@@ -356,8 +360,8 @@ class ErasureRun:
         self._tell("writing the proof")
         tables = self._log.tables
         with tables.writing() as (connection, head):
-            # The receipt of the run that has closed it is out: no later outcome may differ.
-            if not connection.execute(_OPEN, (self._request,)).fetchone():
+            # One proof for what is one erasure: the run that has written it leaves the receipt.
+            if _is_proven(connection, self._request, self._began):
                 raise ErasedMeanwhileError
             name = COMPLETED if erasure.complete else INCOMPLETE
             seq = tables.note(connection, head, name, erasure.proof()).size - 1
@@ -398,12 +402,27 @@ class ErasureRun:
         self._keep(rows)
         tenants = dict.fromkeys(each.tenant for each in identities)
         # Its key, that is: what is sealed with it nobody reads again, in backups either.
-        return sum(self._log.subjects.erase(uid, *tenants) for uid in uids)
+        return sum(self._shred(uid, *tenants) for uid in uids)
+
+    def _shred(self, uid: str, *tenants: str) -> int:
+        try:
+            return self._log.subjects.erase(uid, *tenants)
+        except AuditError:
+            with self._log.reading() as snapshot:
+                if _are_there(snapshot, [uid]):
+                    raise
+            return 0  # another run of this request has just done it
 
 
 def _aliases_of(subject: Subject, ring: Keyring) -> dict[str, str]:
     """Return what each secret knows a request by: nobody is found by it as a customer."""
     return {key_id: subject.hashed(_PURPOSE, keys) for key_id, keys in ring}
+
+
+def _is_proven(connection: AnyConnection, request: str, since_seq: int) -> bool:
+    """Return whether the log has the proof of a complete *request*, from *since_seq* on."""
+    found: list[Any] = connection.execute(_PROVEN, (COMPLETED, since_seq)).fetchall()
+    return any(json.loads(blob(header))["data"]["request"] == request for (header,) in found)
 
 
 def _are_there(connection: AnyConnection, uids: Sequence[str]) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import lzma
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 from pathlib import Path
@@ -36,6 +39,7 @@ from mnemoscope.memory.subject_data.records import (
     SubjectRecord,
 )
 from mnemoscope.telemetry.event.event import OperationClass
+from tests.kit.children import exit_code_of_child
 from tests.kit.patience import GIVE_UP_S
 
 ADA, TENANT = "ada@example.com", "acme"
@@ -766,6 +770,23 @@ class TestSentinels:
         (tmp_path / "store.db").write_bytes(b"\x00\xff" * 999 + written(text) + b"\x00")
 
         assert search(residue.needles(), [tmp_path]).traces == 1
+
+    def test_a_database_keeps_its_locks_while_it_is_searched(self, tmp_path):
+        """Without them another process that closes it removes the log that is written here."""
+        path = tmp_path / "notes.db"
+        length, start = 510, 0x4000_0002  # where SQLite has the locks of readers
+
+        def is_locked():
+            with path.open("r+b") as file, pytest.raises(BlockingIOError):
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
+
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("CREATE TABLE notes(text)")
+            found = search([(b"nowhere to be found",)], [path])
+
+            assert exit_code_of_child(is_locked) == 0
+        assert found == Search(0)
 
     def test_a_text_across_two_blocks_is_found(self, tmp_path):
         """A file is read in parts, and a part may end anywhere."""

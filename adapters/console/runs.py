@@ -45,7 +45,7 @@ def routes(site: Site) -> list[Route]:
     return [
         site.route("/runs", _recent, needs=see),
         site.route("/runs", _search, needs=see, method="POST"),
-        site.route("/runs/{handle}/{number:int}", _run, needs=see),
+        site.route("/runs/{handle}/{number}", _run, needs=see),
         site.route("/radius", _find_memory, needs=see, method="POST", is_look=True),
         site.route(radius, _radius, needs=see),
         site.route(f"{radius}/withdraw", _withdraw, needs=Right.ERASE, method="POST"),
@@ -105,10 +105,11 @@ def _row(run: RunTotals) -> tuple[Any, ...]:
 
 def _run(visit: Visit) -> Response:
     site, path = visit.site, visit.request.path_params
-    found, number = visit.session.kept(path["handle"]), int(path["number"])
-    if not isinstance(found, FoundRuns) or number >= len(found.runs):
+    found = visit.session.kept(path["handle"])
+    runs = found.runs if isinstance(found, FoundRuns) else ()
+    run = {str(number): each for number, each in enumerate(runs)}.get(path["number"])
+    if run is None:
         raise NotDoneError(404, _GONE)
-    run = found.runs[number]
     rows = (each for each in site.log.rows(run=run.address.run) if not each.nested)
     page = page_of(visit, of_run(rows, run.address))
     _seal(visit, "run", page.items)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .handoff.handoff import Handoff
     from .matches.match import RedactionCallback, RedactionMatch
     from .rules.approval import Approval, Draft, Score
+    from .rules.decision_judge import DecisionJudge
     from .rules.envelopes import Mode, Phase
     from .rules.memory_labels import Trust
     from .rules.origin import Origin
@@ -75,6 +76,7 @@ __all__ = [
     "ConfigurationError",
     "ContentTooLargeError",
     "DeadlineExceededError",
+    "DecisionJudge",
     "Draft",
     "Facts",
     "Fails",
@@ -138,6 +140,7 @@ _MODULES = {
     **dict.fromkeys(("Block", "PromptItem", "Tier", "clean_input"), ".assemble.block"),
     "Budget": ".budgets.budget",
     "BudgetStatus": ".budgets.budgets",
+    "DecisionJudge": ".rules.decision_judge",
     "Handoff": ".handoff.handoff",
     **dict.fromkeys(("Action", "Facts", "Fails", "Rule", "Verdict"), ".rules.rule"),
     **dict.fromkeys(("Outcome", "Point"), "..telemetry.event.verdict_event"),

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from .limits.policy import Policy
     from .privacy.engine.redaction import Redaction
     from .rules.capabilities import (
+        ChecksItself,
         ConfinesAnswers,
         ConfinesReveals,
         EmbedsText,
@@ -241,6 +242,7 @@ __all__ = [
     "CallerMistake",
     "Check",
     "Checkable",
+    "ChecksItself",
     "ConfinesAnswers",
     "ConfinesReveals",
     "DataSubject",
@@ -367,8 +369,8 @@ _MODULES = {
         ".limits.policy": "Policy",
         ".privacy.engine.redaction": "Redaction",
         ".rules.capabilities": (
-            "ConfinesAnswers ConfinesReveals EmbedsText ForeseesActions SeesAnswers SelectsMethods "
-            "WitnessesActions"
+            "ChecksItself ConfinesAnswers ConfinesReveals EmbedsText ForeseesActions SeesAnswers "
+            "SelectsMethods WitnessesActions"
         ),
         ".rules.held_writes": "Decisions KeyedRule",
         ".rules.memory_labels": "LabelsMemories MemoryLabels",

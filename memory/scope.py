@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from ..telemetry.delivery.sink import EXIT_S, Sink
-from .health.model import Health
+from .health.model import Check, Health
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -110,6 +110,7 @@ class Mnemoscope:
         self._observed: dict[str, Guard] = {}
         self._vault: GuardedVault | None = None
         self._posted: Outcomes | None = None
+        self._asked_elsewhere: list[KeyedRule] = []
         if self._settings.disabled:
             return
         from .build import build  # noqa: PLC0415 - the sinks cost time to import
@@ -830,6 +831,7 @@ class Mnemoscope:
             parts.accounting.keep_decisions(AuditedDecisions(parts.audit))
         decisions = parts.accounting.decisions
         rule.bind(KeyedHashes(parts.services.digest_key("rules")), lambda: decisions)
+        self._asked_elsewhere.append(rule)
         return decisions
 
     def subject(self, person: str, tenant: str | None = None) -> Subject | None:
@@ -934,8 +936,17 @@ class Mnemoscope:
             key_use=parts.services.key_use,
             spans=parts.spans,
             unattributed_models=parts.accounting.unattributed_calls,
-            checks=[each.checks for each in parts.features],
+            checks=[*(each.checks for each in parts.features), self._checks_of_rules()],
         )
+
+    def _checks_of_rules(self) -> dict[str, Callable[[], Check]]:
+        given: tuple[object, ...] = (*self.rules, *self._asked_elsewhere)
+        if not given:
+            return {}
+        from .rules.capabilities import ChecksItself  # noqa: PLC0415 - only where there are rules
+
+        found = [each for each in given if isinstance(each, ChecksItself)]
+        return {each.check().name: each.check for each in found}
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Wait until every sink has everything so far. False after *timeout_s*, or a loss."""

@@ -148,8 +148,8 @@ def unused(blocks: list[Block], read: Read) -> list[str]:
     files = [block.file for block in blocks if block.file and block.language == "python"]
     texts = "".join(block.text for block in blocks if block.language == "python")
     imported = set(re.findall(r"^from (\w+) import", texts, re.MULTILINE))
-    run = " ".join(read.ended).split()
-    return [each for each in files if each not in run and each.removesuffix(".py") not in imported]
+    named = {*imported, *re.split(r"[\s:]", " ".join(read.ended))}  # `--gate gates:refunds` too
+    return [each for each in files if not {each, each.removesuffix(".py")} & named]
 
 
 def unlike(blocks: list[Block], read: Read) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json as json_format
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
 from ...telemetry.text import json_text, utc_text
-from .exit_codes import INCOMPLETE, UNUSABLE, USAGE, CommandError, say
+from .exit_codes import INCOMPLETE, UNHEALTHY, UNUSABLE, USAGE, CommandError, say
 from .options import AuditUrl, Json, Limit
 
 if TYPE_CHECKING:
@@ -145,6 +146,44 @@ def reset(gate: Gate, audit_url: AuditUrl = None, json: Json = False) -> None:
         Console().print_json(json_text({"gate": gate, "mode": SHADOW, "versions": versions}))
     else:
         typer.echo(f"{gate} is in mode {SHADOW}; decisions count anew")
+
+
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The goldens, YAML.")],
+    gate: Annotated[str, typer.Option(metavar="MODULE:NAME", help="Your Approval.")],
+    json: Json = False,
+) -> None:
+    """
+    Hold a gate against drafts of which is known what it has to say.
+
+    Its judges are asked, and the bar is that of production; nothing is recorded. Exits with 1 if it
+    says something else of one, with 3 if the file lacks one of the four kinds of drafts.
+    """
+    from ...memory.rules.approval import Approval as ApprovalGate
+    from ...memory.rules.gate_goldens import judge_goldens, lacking, read_goldens
+    from .approvals_screen import goldens_screen
+    from .scope import found_at
+
+    goldens, found = read_goldens(file), found_at(gate, "--gate")
+    if not isinstance(found, ApprovalGate):
+        raise CommandError(f"{gate} is a {type(found).__qualname__}, not an Approval", USAGE)
+    answers = judge_goldens(found, goldens)
+    if json:
+        shown = [
+            {"name": each.golden.name, "expect": each.golden.expect, "said": each.said}
+            | {"right": each.is_right, "evidence": each.evidence}
+            for each in answers
+        ]
+        Console().print_json(json_text(shown))
+    else:
+        Console().print(goldens_screen(answers))
+    missing = lacking(answers)
+    for each in missing:
+        say(f"there is no golden of {each}")
+    if not all(each.is_right for each in answers):
+        raise typer.Exit(UNHEALTHY)
+    if missing:
+        raise typer.Exit(INCOMPLETE)
 
 
 def _held(log: AuditLog) -> list[Held]:

@@ -18,6 +18,9 @@ from ..toolkit.type_guards import is_dict
 if TYPE_CHECKING:
     from ...audit.decisions import Held
     from ...audit.record.rows import AuditRow
+    from ...memory.rules.gate_goldens import GateAnswer
+
+_FOLDED = frozenset({"rule", "reason", "gate", "golden", "violations"})
 
 
 def list_screen(shown: Sequence[Held], total: int) -> RenderableType:
@@ -87,6 +90,22 @@ def agreement_screen(found: Sequence[Mapping[str, Any]]) -> RenderableType:
     return table
 
 
+def goldens_screen(answers: Sequence[GateAnswer]) -> RenderableType:
+    """Return a table of goldens, with what a gate said of each."""
+    table = _table("golden", "expected", "said", "composite", "violations")
+    for each in answers:
+        composite = each.evidence["composite"]
+        table.add_row(
+            each.golden.name,
+            each.golden.expect,
+            Text(each.said, "" if each.is_right else "bold red"),
+            "" if composite is None else f"{composite:.2f}",
+            str(each.evidence["violations"]),
+        )
+    right = sum(each.is_right for each in answers)
+    return Group(table, Text(f" {right} of {len(answers)} as expected"))
+
+
 def _share(agreed: int, decided: int) -> str:
     return f"{agreed} of {decided}, {agreed / decided:.0%}" if decided else "none"
 
@@ -104,7 +123,5 @@ def _moment(micros: int) -> str:
 def _table(*names: str) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="dim")
     for name in names:
-        table.add_column(
-            name, overflow="fold" if name in {"rule", "reason", "gate"} else "ellipsis"
-        )
+        table.add_column(name, overflow="fold" if name in _FOLDED else "ellipsis")
     return table

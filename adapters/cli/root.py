@@ -92,6 +92,10 @@ COMMANDS: Table = {
                 "Show how far humans agree with each gate, and the mode that it is in.",
                 "approvals:agreement",
             ),
+            "check": Command(
+                "Hold a gate against drafts of which is known what it has to say.",
+                "approvals:check",
+            ),
             "reset": Command(
                 "Put a gate in shadow, and count the decisions of humans anew.",
                 "approvals:reset",

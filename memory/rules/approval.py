@@ -9,12 +9,22 @@ words is kept: scores and codes are facts, and the verdict follows from them.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    runtime_checkable,
+)
 
 import orjson
 
@@ -25,10 +35,12 @@ from ..errors import ConfigurationError
 from .agreement import AUTO, SHADOW
 from .approval_evidence import GUARDRAILS, Hit, guardrail_hits, is_equal, is_prose, mismatches
 from .capabilities import ForeseesActions
+from .model_family import shared_families
 from .rule import ALLOW, Action, Fact, Facts, Fails, Verdict
 from .run_facts import KeyedHashes
 
 if TYPE_CHECKING:
+    from ..health.model import Check
     from .held_writes import Decisions
 
 BAR: Final = 0.8
@@ -42,6 +54,7 @@ MODE_AGE_S: Final = 10.0
 """Seconds for which the mode that was read last is good enough."""
 
 _HASH_SPACE = 16.0**16
+_warned: set[tuple[str, str]] = set()
 
 
 class Score(NamedTuple):
@@ -77,6 +90,21 @@ Judge: TypeAlias = Callable[[str], "Score | float | None"]
 """Scores a level. It is given what it judges, fenced; what it raises is an outage."""
 
 
+@runtime_checkable
+class VersionedJudge(Protocol):
+    """A judge that says what it judges by."""
+
+    @property
+    def model(self) -> str:
+        """The name of its model."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """A hash of its prompt."""
+        ...
+
+
 class Approval(ForeseesActions):
     """
     Lets a draft or a memory write pass, or leaves it to a human.
@@ -93,6 +121,10 @@ class Approval(ForeseesActions):
         goldens: What the step should have found, by name. Numbers, flags and single words are
             compared; longer texts are judged, all in one call of *step*.
         source: Name and version of the judges' prompts, for the verdict and its `version`.
+        composer: The name of the model that makes the drafts.
+        judged_by: The names of the models that judge, where a judge does not say its own. A warning
+            is logged, and in the scope's health, where one is of the composer's family: models
+            favour what is like their own.
         mode: ``auto`` allows the gate to go on by itself; it begins in shadow all the same.
         share: Of what would go on, the share that a human is asked about: 0.1 at least.
         blind: Of what a human is asked about, the share that is decided without the verdict.
@@ -103,9 +135,9 @@ class Approval(ForeseesActions):
     Attributes:
         is_judging: False calls no judge from now on: what can be told without is, and a human
             decides.
-        version: A keyed hash of what it judges by: *source*, levels, goldens, guardrails, bar and
-            *most_chars*. Humans agree with a version, and the next begins in shadow. Empty until it
-            is bound to a scope.
+        version: A keyed hash of what it judges by: *source*, *judged_by*, levels, goldens,
+            guardrails, bar and *most_chars*. Humans agree with a version, and the next begins in
+            shadow. Empty until it is bound to a scope.
 
     Raises:
         ConfigurationError: A figure makes no sense.
@@ -122,6 +154,8 @@ class Approval(ForeseesActions):
         outcome: Judge | None = None,
         goldens: Mapping[str, Any] | None = None,
         source: str = "",
+        composer: str = "",
+        judged_by: str | Sequence[str] = (),
         mode: Literal["shadow", "auto"] = "shadow",
         share: float = 0.1,
         blind: float = 0.0,
@@ -139,6 +173,11 @@ class Approval(ForeseesActions):
         self._goldens, self._source, self._mode = dict(goldens or {}), source[:64], mode
         self._share, self._blind = max(share, LEAST_SHARE), blind
         self._places, self._most_chars = tuple(places), most_chars
+        named = [judged_by] if isinstance(judged_by, str) else [*judged_by]
+        judges: list[object] = [*self._judges.values()]
+        known = [each for each in judges if isinstance(each, VersionedJudge)]
+        self._judged_by = [*named, *(each.model for each in known)]
+        self._prompts, self._composer = [each.version for each in known], composer
         self.version = ""
         self._hashes: KeyedHashes | None = None
         self._modes: Callable[[], Decisions | None] = lambda: None
@@ -154,9 +193,40 @@ class Approval(ForeseesActions):
     def bind(self, hashes: KeyedHashes, modes: Callable[[], Decisions | None]) -> None:
         """Take the scope's hashes, by which drafts are drawn, and where its mode is read."""
         self._hashes, self._modes = hashes, modes
-        judged_by = [self._wanted, self._source, self._goldens, GUARDRAILS, BAR, self._most_chars]
+        asked = [self._wanted, self._source, self._goldens, self._judged_by, self._prompts]
         # Keyed: goldens are a user's, and few enough to be guessed.
-        self.version = hashes.of_json(judged_by)
+        self.version = hashes.of_json([asked, GUARDRAILS, BAR, self._most_chars])
+        if self._shared() and (self.name, self._composer) not in _warned:
+            _warned.add((self.name, self._composer))
+            logging.getLogger("mnemoscope").warning("gate %s: %s", self.name, self._families()[1])
+
+    def check(self) -> Check:
+        """Return whether its judges are of another family of models than what they judge."""
+        from ..health.model import Check, State  # noqa: PLC0415 - by whoever looks
+
+        is_good, detail = self._families()
+        state = State.OK if is_good else State.WARNING
+        return Check(name=f"gate.{self.name}", state=state, detail=detail)
+
+    def _shared(self) -> list[str]:
+        return shared_families([self._composer], self._judged_by)[0]
+
+    def _families(self) -> tuple[bool, str]:
+        """Return whether all is well with the families of models, and a line about them."""
+        if not any(self._judges.values()):
+            return True, "no model judges"
+        shared, is_known = shared_families([self._composer], self._judged_by)
+        if shared:
+            return False, (
+                f"composer and judge are both models of {', '.join(shared)}: a model favours what "
+                "is like its own, so let one of another family judge"
+            )
+        if not is_known:
+            return False, (
+                "whether composer and judge are of one family of models is unknown: name them by "
+                "composer= and judged_by="
+            )
+        return True, "composer and judge are of different families of models"
 
     # -- facts -------------------------------------------------------------------------------------
 

@@ -8,10 +8,13 @@ their signatures by type checkers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from ..guard.operation import Method
 from .rule import Action, Fact, Rule
+
+if TYPE_CHECKING:
+    from ..health.model import Check
 
 
 @runtime_checkable
@@ -86,6 +89,15 @@ class ConfinesReveals(Protocol):
 
     def withheld(self, count: int, /) -> Mapping[str, Fact]:
         """Return the facts of an answer of which *count* originals may not be shown."""
+        ...
+
+
+@runtime_checkable
+class ChecksItself(Protocol):
+    """A rule that knows of its own settings whether somebody should look."""
+
+    def check(self) -> Check:
+        """Return the check of the scope's health, with a name that begins with its kind."""
         ...
 
 

@@ -13,11 +13,13 @@ from mnemoscope.memory.rules import agreement as rule_of_modes
 from mnemoscope.memory.rules.agreement import STAGES, GateAgreement, change_mode
 from mnemoscope.memory.rules.decisions import Decision, decision_event
 from mnemoscope.memory.rules.recheck import Answer, recheck
+from mnemoscope.telemetry.event.verdict_event import Choice as Decided
 
 __all__ = [
     "STAGES",
     "Answer",
     "AuditedDecisions",
+    "Decided",
     "Decision",
     "GateAgreement",
     "change_mode",

@@ -41,8 +41,7 @@ from mnemoscope.memory import (
     load_settings,
 )
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.event.verdict_event import Choice
-from tests.kit.gate_trail import change_mode, decision_event
+from tests.kit.gate_trail import Decided, change_mode, decision_event
 
 KINDS = frozenset(
     (
@@ -305,7 +304,9 @@ class World:
         trail = self.scope.bind_rule(self.gate)
         for approval in self._held:
             if trail is not None and rng.random() < 0.5:
-                choice = rng.choice([Choice.APPROVE, Choice.APPROVE, Choice.EDIT, Choice.REJECT])
+                choice = rng.choice(
+                    [Decided.APPROVE, Decided.APPROVE, Decided.EDIT, Decided.REJECT]
+                )
                 gate = rng.choice(["profiles", "origin"])
                 trail.record(
                     decision_event(

@@ -339,3 +339,105 @@ def test_what_waits_and_how_far_humans_agree_are_metrics(settings, capfd):
     assert not [each for each in live.read() if "approval" in each.name]
     capfd.readouterr()
     scope.close()
+
+
+# -- goldens -------------------------------------------------------------------------------------
+
+FOUR = """
+- name: clean pass
+  draft: Your refund of 30 euros is on its way.
+  values: {amount: 30}
+  expect: pass
+- name: step mismatch
+  draft: Your refund of 31 euros is on its way.
+  values: {amount: 31}
+  expect: below_bar
+- name: hard veto
+  draft: Dear {{first_name}}, your refund is on its way.
+  values: {amount: 30}
+  expect: violation
+- name: empty run
+  expect: violation
+"""
+
+GATE = Approval("refunds", goldens={"amount": 30}, outcome=lambda _text: 0.9)
+LENIENT = Approval("refunds", outcome=lambda _text: 0.9)
+FAILING = Approval("refunds", outcome=lambda _text: 1 / 0, goldens={"amount": 30})
+HERE = __name__
+
+
+def check_goldens(tmp_path, text, gate="GATE"):
+    file = tmp_path / "goldens.yaml"
+    file.write_text(text)
+    return run(["approvals", "check", str(file), "--gate", f"{HERE}:{gate}"])
+
+
+def test_a_gate_that_says_what_its_goldens_expect_is_well(tmp_path, capfd):
+    """All four kinds; nothing of a draft is printed."""
+    assert check_goldens(tmp_path, FOUR) == 0
+
+    shown = capfd.readouterr().out
+    assert "4 of 4 as expected" in shown
+    assert "refund" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(("gate", "right"), [("LENIENT", 3), ("FAILING", 2)])
+def test_a_gate_that_says_something_else_is_not_well(tmp_path, capfd, gate, right):
+    """One that lets the mismatch pass, and one whose judge fails."""
+    assert check_goldens(tmp_path, FOUR, gate) == 1
+    assert f"{right} of 4 as expected" in capfd.readouterr().out
+
+
+def test_the_bar_of_goldens_is_that_of_production(tmp_path, capfd, monkeypatch):
+    """A mean of 0.95 is a pass, until the bar is higher."""
+    monkeypatch.setattr("mnemoscope.memory.rules.approval.BAR", 0.96)
+
+    assert check_goldens(tmp_path, FOUR) == 1
+    assert "3 of 4 as expected" in capfd.readouterr().out
+
+
+def test_goldens_that_lack_a_kind_are_incomplete(tmp_path, capfd):
+    """Whoever has but passes learns nothing of what is held."""
+    assert check_goldens(tmp_path, FOUR.partition("- name: step")[0]) == 3
+    assert capfd.readouterr().err.splitlines() == [
+        f"there is no golden of {each}"
+        for each in ("a step mismatch", "a hard veto", "an empty run")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("- [", 4, "it is no YAML"),
+        ("name: x", 4, "expected a list"),
+        ("- name: x", 4, "golden 1: expected name and expect"),
+        ("- {name: x, expect: pass, draught: marzipan}", 4, "golden 1: expected name"),
+        ("- {name: x, expect: pass, steps: marzipan}", 4, "steps are a list"),
+    ],
+)
+def test_a_file_of_something_else_ends_in_a_line(tmp_path, capfd, text, code, said):
+    """Which quotes none of it."""
+    assert check_goldens(tmp_path, text) == code
+    (line,) = capfd.readouterr().err.splitlines()
+    assert said in line
+    assert "marzipan" not in line
+
+
+def test_goldens_are_held_against_a_gate(tmp_path, capfd):
+    """Anything else at the address is a mistake, as a file that is not there is."""
+    assert check_goldens(tmp_path, FOUR, "FOUR") == 4
+    assert "not an Approval" in capfd.readouterr().err
+    assert run(["approvals", "check", str(tmp_path / "none"), "--gate", f"{HERE}:GATE"]) == 2
+
+
+def test_goldens_as_json_have_the_evidence(tmp_path, capfd):
+    """For scripts."""
+    file = tmp_path / "goldens.yaml"
+    file.write_text(FOUR)
+    run(["approvals", "check", str(file), "--gate", f"{HERE}:GATE", "--json"])
+
+    found = printed(capfd)
+
+    assert [(each["said"], each["right"]) for each in found][1] == ("below_bar", True)
+    assert found[1]["evidence"]["step"] == 0.0

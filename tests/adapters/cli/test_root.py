@@ -200,6 +200,7 @@ def spoiled():
         "--decided-by": ["--decided-by", "x"],
         "--approved-by": ["--approved-by", "x"],
         "--against": ["--against", "no:thing"],
+        "--gate": ["--gate", "no:thing"],
         "file": ["made"],
         "target": ["http://127.0.0.1:9"],
         "tool": ["x"],

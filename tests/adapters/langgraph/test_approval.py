@@ -15,10 +15,10 @@ from loguru import logger
 from mnemoscope.memory import Approval, Draft, Mnemoscope, load_settings
 from mnemoscope.memory import Approval as Gate
 from mnemoscope.memory.api import Redaction
-from mnemoscope.telemetry.event.verdict_event import Choice
 from tests.kit.gate_trail import (
     STAGES,
     AuditedDecisions,
+    Decided,
     change_mode,
     decision_event,
     evidence_in,
@@ -134,7 +134,7 @@ def agree(scope, gate, times):
     trail = AuditedDecisions(scope.audit)
     for _ in range(times):
         event = decision_event(
-            token_hex(8), Choice.APPROVE, gate=gate.name, version=gate.version, passed=True
+            token_hex(8), Decided.APPROVE, gate=gate.name, version=gate.version, passed=True
         )
         trail.record(event)
     return change_mode(trail, gate.name, gate.version)
@@ -332,7 +332,7 @@ def decide_elsewhere(scope, run, choice):
     (asked,) = run.start()["__interrupt__"]
     approval = asked.value["approval"]
     version = asked.value["verdict"]["version"]
-    event = decision_event(approval, Choice(choice), gate="g", version=version, passed=True)
+    event = decision_event(approval, Decided(choice), gate="g", version=version, passed=True)
     assert scope.audit.append([event]) == 1
     return approval
 
@@ -394,7 +394,7 @@ def test_a_decision_that_another_seals_meanwhile_holds(scope, monkeypatch):
     approval, inner = asked.value["approval"], AuditedDecisions.record
 
     def late(trail, event):
-        scope.audit.append([decision_event(approval, Choice.REJECT, gate="g", passed=True)])
+        scope.audit.append([decision_event(approval, Decided.REJECT, gate="g", passed=True)])
         return inner(trail, event)
 
     monkeypatch.setattr(AuditedDecisions, "record", late)

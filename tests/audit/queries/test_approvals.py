@@ -11,10 +11,10 @@ from mnemoscope.audit.log import AuditLog
 from mnemoscope.memory import Approval, Draft, Facts, Point
 from mnemoscope.memory.api import KeyedHashes
 from mnemoscope.memory.rules.rule import verdict_event
-from mnemoscope.telemetry.event.verdict_event import Choice
 from tests.kit.gate_trail import (
     Answer,
     AuditedDecisions,
+    Decided,
     change_mode,
     decision_event,
     evidence_in,
@@ -186,11 +186,11 @@ def test_a_new_version_begins_in_shadow_and_the_old_one_keeps_its_stage(log, tel
     """Whatever its name: a prompt, a level, a golden or a bar that was changed is another one."""
     trail = AuditedDecisions(log)
     for number in range(50):
-        old = tell("g", number, Choice.APPROVE)
+        old = tell("g", number, Decided.APPROVE)
         mode = change_mode(trail, "g", old)
     assert mode == "auto"
 
-    new = tell("g", 0, Choice.APPROVE, source="judge@2")
+    new = tell("g", 0, Decided.APPROVE, source="judge@2")
 
     assert change_mode(trail, "g", new) == "shadow"
     assert (trail.stage("g", old), trail.stage("g", new)) == (10, 0)
@@ -201,7 +201,7 @@ def test_decisions_without_a_version_count_for_none(log):
     """As those of before there were versions: the gate stays in shadow, and has no changes."""
     trail = AuditedDecisions(log)
     for number in range(60):
-        trail.record(decision_event(f"a{number}", Choice.APPROVE, gate="g", passed=True))
+        trail.record(decision_event(f"a{number}", Decided.APPROVE, gate="g", passed=True))
 
     assert change_mode(trail, "g", "") == "shadow"
     assert trail.agreement("g", "", 100)["changes"] == 0
@@ -209,21 +209,21 @@ def test_decisions_without_a_version_count_for_none(log):
 
 def _choice(rng, *, passed, kindness):
     if rng.random() < 0.05:
-        return Choice.SKIP
+        return Decided.SKIP
     right = rng.random() < kindness
     if passed:
-        return Choice.APPROVE if right else rng.choice([Choice.EDIT, Choice.REJECT])
-    return rng.choice([Choice.EDIT, Choice.REJECT]) if right else Choice.APPROVE
+        return Decided.APPROVE if right else rng.choice([Decided.EDIT, Decided.REJECT])
+    return rng.choice([Decided.EDIT, Decided.REJECT]) if right else Decided.APPROVE
 
 
 def test_decisions_beyond_the_window_do_not_count(log, tell, event_factory):
     """The window is of the decisions on the gate, whatever else is recorded."""
     for number in range(20):
-        tell("g", number, Choice.APPROVE)
-        tell("another", number, Choice.EDIT)
+        tell("g", number, Decided.APPROVE)
+        tell("another", number, Decided.EDIT)
         log.append([event_factory()])
     trail = AuditedDecisions(log)
-    mine, theirs = (tell(gate, 99, Choice.SKIP) for gate in ("g", "another"))
+    mine, theirs = (tell(gate, 99, Decided.SKIP) for gate in ("g", "another"))
 
     assert trail.agreement("g", mine, 500)["decided"] == 20
     assert trail.agreement("g", mine, 10)["decided"] == 10

@@ -26,11 +26,12 @@ from mnemoscope.memory.api import KeyedHashes
 from mnemoscope.memory.rules.approval import fenced
 from mnemoscope.memory.rules.rule import facts_from
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.verdict_event import Choice, VerdictEvent
+from mnemoscope.telemetry.event.verdict_event import VerdictEvent
 from tests.kit.event_parts import parts_of
 from tests.kit.gate_trail import (
     Answer,
     AuditedDecisions,
+    Decided,
     change_mode,
     decision_event,
     evidence_in,
@@ -282,7 +283,7 @@ def test_a_write_is_judged_where_the_gate_stands_and_held_until_a_human_decides(
     store.put(("facts",), "k", {"likes": "tea"})
     with pytest.raises(HeldError, match="shadow") as raised:
         store.put(("profile",), "k", {"likes": "tea, a@example.com"})
-    scope.audit.append([decision_event(str(raised.value.approval), Choice.APPROVE)])
+    scope.audit.append([decision_event(str(raised.value.approval), Decided.APPROVE)])
     scope._parts.accounting.rulebook.held.decisions._read_at = float("-inf")
     store.put(("profile",), "k", {"likes": "tea, a@example.com"})
 
@@ -351,7 +352,9 @@ def trail(tmp_path, subject_keys):
 
 def decide(trail, number, choice, *, passed=True):
     """Record the decision on one verdict, and return the mode after it."""
-    trail.record(decision_event(f"a{number}", Choice(choice), gate="g", version="v", passed=passed))
+    trail.record(
+        decision_event(f"a{number}", Decided(choice), gate="g", version="v", passed=passed)
+    )
     return change_mode(trail, "g", "v")
 
 

@@ -1,0 +1,119 @@
+"""A gate's own goldens: drafts of which is known what the gate has to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ...telemetry.event.verdict_event import Point
+from ...telemetry.text import is_a
+from ..errors import ConfigurationError
+from .agreement import AUTO, SHADOW
+from .approval import Approval, Draft
+from .rule import Facts
+
+GOES_ON: Final = "pass"
+"""What is expected of a draft that would go on. Of others: the reason of the verdict."""
+
+KINDS: Final = {
+    "a clean pass": (GOES_ON, ""),
+    "a step mismatch": ("below_bar", ""),
+    "a hard veto": ("violation", "placeholder spam oversized"),
+    "an empty run": ("violation", "empty"),
+}
+"""What a set has to have one of each: the reason, and one of the violations."""
+
+_KEYS = frozenset({"name", "draft", "steps", "values", "expect"})
+
+
+@dataclass(frozen=True, slots=True)
+class GateGolden:
+    """
+    A draft, and what a gate has to say of it.
+
+    Attributes:
+        name: Its name, which is shown.
+        expect: ``pass``, or the reason of the verdict that holds it.
+    """
+
+    name: str
+    draft: Draft
+    expect: str
+
+
+@dataclass(frozen=True, slots=True)
+class GateAnswer:
+    """
+    What a gate said of a golden.
+
+    Attributes:
+        said: ``pass``, or the reason.
+        evidence: Scores and codes.
+    """
+
+    golden: GateGolden
+    said: str
+    evidence: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is what was expected."""
+        return self.said == self.golden.expect
+
+
+def read_goldens(path: Path) -> list[GateGolden]:
+    """
+    Return the goldens in the YAML file *path*: a list of mappings.
+
+    Raises:
+        ConfigurationError: It cannot be read, or has something else in it. One line, no value.
+        OSError: There is no such file.
+    """
+    import yaml  # noqa: PLC0415 - few have such a file
+
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError:
+        raise ConfigurationError(f"{path}: it is no YAML") from None
+    if not is_a(found, list) or not found:
+        raise ConfigurationError(f"{path}: expected a list of goldens")
+    return [_golden(each, f"{path}: golden {place}") for place, each in enumerate(found, 1)]
+
+
+def _golden(found: Any, where: str) -> GateGolden:
+    known: dict[Any, Any] = found if is_a(found, dict) else {}
+    if not {"name", "expect"} <= known.keys() <= _KEYS:
+        raise ConfigurationError(
+            f"{where}: expected name and expect, and of draft, steps and values what there is"
+        )
+    steps: list[Any] = known.get("steps") or []
+    values: dict[str, Any] = known.get("values") or {}
+    if not (is_a(steps, list) and is_a(values, dict)):
+        raise ConfigurationError(f"{where}: steps are a list, values a mapping")
+    draft = Draft(str(known.get("draft") or ""), steps=steps, values=values)
+    return GateGolden(str(known["name"]), draft, str(known["expect"]))
+
+
+def judge_goldens(gate: Approval, goldens: list[GateGolden]) -> list[GateAnswer]:
+    """Return what *gate* says of each, at the bar that it has in production; judges are asked."""
+    return [_answer(gate, each) for each in goldens]
+
+
+def _answer(gate: Approval, golden: GateGolden) -> GateAnswer:
+    verdict = gate.decide(Facts(Point.NODE, known=gate.facts(golden.draft)))
+    goes_on = verdict.reason in {SHADOW, AUTO, "drawn"}
+    return GateAnswer(golden, GOES_ON if goes_on else verdict.reason, dict(verdict.evidence))
+
+
+def lacking(answers: list[GateAnswer]) -> list[str]:
+    """Return the kinds that there is no golden of."""
+    found = [(each.golden.expect, str(each.evidence["violations"]).split()) for each in answers]
+    return [
+        name
+        for name, (expect, codes) in KINDS.items()
+        if not any(
+            expect == said and (not codes or set(codes.split()) & set(violations))
+            for said, violations in found
+        )
+    ]

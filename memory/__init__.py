@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .rules.approval import Approval, Draft, Score
     from .rules.decision_judge import DecisionJudge
     from .rules.envelopes import Mode, Phase
+    from .rules.escalation import RETURN_BEST, AskHuman, GoOn, Stop
     from .rules.memory_labels import Trust
     from .rules.origin import Origin
     from .rules.phases import Phases
@@ -60,8 +61,10 @@ if TYPE_CHECKING:
     from .settings import Settings, load_settings
 
 __all__ = [
+    "RETURN_BEST",
     "Action",
     "Approval",
+    "AskHuman",
     "Assembly",
     "AssemblyError",
     "AuditUnavailableError",
@@ -80,6 +83,7 @@ __all__ = [
     "Draft",
     "Facts",
     "Fails",
+    "GoOn",
     "Handoff",
     "HandoffError",
     "Health",
@@ -111,6 +115,7 @@ __all__ = [
     "Score",
     "Settings",
     "State",
+    "Stop",
     "Stopped",
     "StoppedError",
     "Stopping",
@@ -145,6 +150,7 @@ _MODULES = {
     **dict.fromkeys(("Action", "Facts", "Fails", "Rule", "Verdict"), ".rules.rule"),
     **dict.fromkeys(("Outcome", "Point"), "..telemetry.event.verdict_event"),
     **dict.fromkeys(("Mode", "Phase"), ".rules.envelopes"),
+    **dict.fromkeys(("RETURN_BEST", "AskHuman", "GoOn", "Stop"), ".rules.escalation"),
     **dict.fromkeys(("RedactionCallback", "RedactionMatch"), ".matches.match"),
     "Origin": ".rules.origin",
     "Phases": ".rules.phases",

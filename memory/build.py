@@ -471,6 +471,7 @@ def _rulebook(
         clock=clock,
         trail=trail,
         decisions=decisions,
+        subject=lambda person: verdicts.labels.subject(Scope(customer=person)),
     )
 
 

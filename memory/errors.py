@@ -31,7 +31,7 @@ message quotes a value of the user's: names, types and numbers only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..telemetry.event.format import in_unit
@@ -373,9 +373,16 @@ class RuleError(MnemoscopeError, RuntimeError):
 
 
 class StoppedError(RuleError):
-    """A rule ends the run: no further node, model or tool of it is called."""
+    """
+    A rule ends the run: no further node, model or tool of it is called.
+
+    Attributes:
+        best: The best answer that was noted, where an escalation has answered `RETURN_BEST`. It is
+            the caller's own object, and None in another process.
+    """
 
     strictness = 3
+    best: Any = None
 
     def _sentence(self, rule: str, reason: str) -> str:
         return f"the run was stopped by the rule {rule!r} ({reason}); what it has done is kept"
@@ -401,7 +408,13 @@ class HeldError(RuleError):
     Attributes:
         approval: Of a memory write: the id by which it is decided, ``mnemoscope approvals decide``.
             Once it is approved, the same write passes, once. None: it cannot be told from others.
+            Of a run that would end: it goes on, once it is approved and made again.
+        tell: Tells that a run which would end was left to a human, as it is. None: it was not.
+        resume: Takes the human's choice, where the run is resumed with it.
     """
+
+    tell: Callable[[], object] | None = None
+    resume: Callable[[Any], None] | None = None
 
     strictness = 1
 

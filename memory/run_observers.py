@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ..telemetry.event.usage import Usage
 from .context import Scope
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 class GraphRun(Protocol):
@@ -78,6 +81,32 @@ class ObservedRun:
     failed: bool = field(default=False, repr=False)
 
 
+class UndecidedError(Exception):
+    """
+    The answer of an observer that cannot say yet. It is the wait itself: ask again after it.
+
+    Args:
+        ended: Done when there is something to say.
+        left_s: Most seconds to wait for it.
+    """
+
+    def __init__(self, ended: Future[None], left_s: float) -> None:
+        super().__init__("not decided yet")
+        self._ended, self._left_s = ended, left_s
+
+    def block(self) -> None:
+        """Wait, and hold the thread."""
+        from concurrent.futures import wait  # noqa: PLC0415 - few runs wait
+
+        wait([self._ended], self._left_s)
+
+    async def pause(self) -> None:
+        """Wait, and let other tasks run."""
+        import asyncio  # noqa: PLC0415 - imported by whoever runs tasks
+
+        await asyncio.wait([asyncio.wrap_future(self._ended)], timeout=self._left_s)
+
+
 class RunObserver(Protocol):
     """
     Observes the runs of one scope's watched graphs, on the threads that they run on.
@@ -99,7 +128,11 @@ class RunObserver(Protocol):
         """Take a function that returns the watched graph run that the calling code is part of."""
 
     def begins(self, run: ObservedRun, /) -> Exception | None:  # noqa: ARG002 - to be overridden
-        """Return the error that a node, model or tool ends with before it begins. None: go on."""
+        """
+        Return the error that a node, model or tool ends with before it begins. None: go on.
+
+        An `UndecidedError` has a model wait, and tools and nodes where their thread may be held.
+        """
         return None
 
     def streams(self, run: ObservedRun, /) -> Exception | None:  # noqa: ARG002 - to be overridden

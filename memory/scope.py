@@ -709,6 +709,22 @@ class Mnemoscope:
 
             rulebook.note(current(), known)
 
+    def note_answer(self, answer: Any, quality: float) -> None:
+        """
+        Keep an answer of the run that runs now, if it is the best so far, and tell its quality.
+
+        It stays in memory, as the object that it is: no sink and no trail has it. An escalation
+        that answers `RETURN_BEST` ends the run with it, as `StoppedError.best`.
+
+        Raises:
+            ValueError: The quality is no number.
+        """
+        rulebook = None if self._parts is None else self._parts.accounting.rulebook
+        if rulebook is not None:
+            from .context import current  # noqa: PLC0415
+
+            rulebook.note_answer(current(), answer, quality)
+
     def may_retry(self, error: BaseException) -> bool:
         """
         Return whether what failed with *error* may be tried again: for ``with_retry`` and tenacity.
@@ -732,8 +748,11 @@ class Mnemoscope:
             return True
         from .context import current  # noqa: PLC0415
         from .rules.rule import Action, Point  # noqa: PLC0415
+        from .run_observers import UndecidedError  # noqa: PLC0415
 
-        ended = rulebook.decide(Action(Point.MODEL, scope=current(), again=True))
+        action = Action(Point.MODEL, scope=current(), again=True)
+        while isinstance(ended := rulebook.decide(action), UndecidedError):
+            ended.block()
         if ended is not None:
             raise ended from error
         return True

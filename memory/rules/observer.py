@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ...telemetry.event.verdict_event import Point
 from ..context import current
 from ..errors import RuleError
-from ..run_observers import GraphRun, ObservedRun, RunObserver
+from ..run_observers import GraphRun, ObservedRun, RunObserver, UndecidedError
 from .rule import Action
 from .rulebook import Rulebook
 
@@ -32,7 +32,7 @@ class RuleObserver(RunObserver):
         """Find the facts of a run by the graph around the code."""
         self._book.enclose_by(graph_around)
 
-    def begins(self, run: ObservedRun, /) -> RuleError | None:
+    def begins(self, run: ObservedRun, /) -> RuleError | UndecidedError | None:
         """Return the error of the rule that does not allow it."""
         book = self._book
         if run.kind == "graph":

@@ -9,16 +9,19 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
+import msgspec
+
 from ...telemetry.event.event import OperationClass, Redacted
 from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from ...telemetry.process.faults import Faults
 from ..context import Scope, current, runs_around
 from ..errors import ConfigurationError, HeldError, RefusedError, RuleError, StoppedError
-from ..run_observers import GraphRun
+from ..run_observers import GraphRun, UndecidedError
 from .aborts import AbortedRuns
 from .capabilities import Seat
 from .earlier_facts import EarlierFacts
+from .escalation import Escalations
 from .held_writes import Decisions, HeldWrites, Judged, KeyedRule, settled
 from .memory_labels import LabelsMemories, LabelTrail, MemoryLabels
 from .rule import (
@@ -35,6 +38,7 @@ from .run_facts import SAME_TEXT, KeyedHashes, RunFacts, RunKey, RunsUnderWay
 from .slots import RUN, SPARE
 
 if TYPE_CHECKING:
+    from ...telemetry.event.subject import Subject
     from ..guard.call import Call
     from ..guard.operation import Method
 
@@ -60,6 +64,10 @@ _NOTHING: Final[Mapping[str, Mapping[str, Fact] | None]] = MappingProxyType({})
 
 FAILED: Final = "rule_failed"
 """The reason of a verdict whose rule raised, or returned none."""
+
+
+def _nobody(_person: str) -> None:
+    return None
 
 
 @runtime_checkable
@@ -99,6 +107,7 @@ class Rulebook:
         clock: Monotonic seconds.
         trail: Where labels and earlier facts are looked up. None: there is no audit trail.
         decisions: What humans have decided of held writes. None: as above.
+        subject: Returns a person as events name them.
 
     Attributes:
         rules: As given.
@@ -126,12 +135,14 @@ class Rulebook:
         clock: Callable[[], float],
         trail: FactTrail | None = None,
         decisions: Decisions | None = None,
+        subject: Callable[[str], Subject | None] = _nobody,
     ) -> None:
         self.rules = tuple(rules)
         _check(self.rules)
         self.hashes = hashes
         self.runs = RunsUnderWay(clock)
         self.held = HeldWrites(hashes, faults, decisions)
+        self._escalations = Escalations(self._tell_verdict, decisions, subject, faults, clock)
         self._enclosing: Callable[[], GraphRun | None] | None = None
         self.earlier: EarlierFacts | None = None
         self._aborts: AbortedRuns | None = None
@@ -300,20 +311,38 @@ class Rulebook:
     # -- decisions ---------------------------------------------------------------------------------
 
     def decide(
-        self, action: Action, graph: GraphRun | None = None, seats: Sequence[Seat] | None = None
-    ) -> RuleError | None:
+        self, action: Action, graph: GraphRun | None = None
+    ) -> RuleError | UndecidedError | None:
         """
-        Ask the rules of a point but `Point.MEMORY`, or those in *seats*; tell what they decide.
+        Ask the rules of a point but `Point.MEMORY`, and tell what they decide.
 
         Returns:
-            What it is refused or stopped with, by a rule that is not in shadow. None: go on.
+            What it is refused, held or stopped with, by a rule that is not in shadow, or what it
+            has to wait for. None: go on.
         """
+        with self.runs.guard:
+            run = self.run_facts(action.scope, graph)
+            asked = run.escalation
+            if asked is not None and action.point is not Point.NODE:
+                found = self._escalations.settled(run, asked, action.scope)
+                if found is not None:
+                    return found
+                # The call that has waited was counted as it asked first.
+                action = msgspec.structs.replace(action, again=True)
+        error = self._decide(action, graph, self._at[action.point])
+        if run.escalation is None or asked is not None or action.point is Point.NODE:
+            return error
+        with self.runs.guard:  # begun just now
+            asked = run.escalation
+            return error or (asked and self._escalations.settled(run, asked, action.scope))
+
+    def _decide(
+        self, action: Action, graph: GraphRun | None, seats: Sequence[Seat]
+    ) -> RuleError | None:
         if self.earlier is not None and self.is_unread(action.scope, graph):
             self.earlier.read((action.scope.tenant, str(action.scope.run)), waits=False)
         if self._aborts is not None:
             self._aborts.look()
-        if seats is None:
-            seats = self._at[action.point]
         foreseen = self._foreseen(action, seats) if self._foresees else _NOTHING
         with self.runs.guard:
             run = self.run_facts(action.scope, graph)
@@ -322,7 +351,17 @@ class Rulebook:
             if run.stopped is not None:
                 return run.ended_by()
             judged = self._judged(seats, action, run, foreseen)
+            if judged and run.escalation is None:
+                named = partial(self._approval, action.scope, graph)
+                judged = [each for each in judged if not self._escalations.begun(each, run, named)]
+            elif judged:  # it waits for what was asked before
+                judged = [each for each in judged if each.verdict.outcome is not Outcome.STOP]
         return self._carried_out(judged, action, run) if judged else None
+
+    def _approval(self, scope: Scope, graph: GraphRun | None, count: int) -> str:
+        """Return the id by which a human decides on a stop of a run: the same in every process."""
+        thread = None if graph is None else graph.thread or str(graph.run_id)
+        return self.hashes.of_json(["escalation", scope.tenant, scope.run or thread, count])
 
     def ask(
         self,
@@ -405,14 +444,20 @@ class Rulebook:
     def heard(self, action: Action, graph: GraphRun | None, call: object) -> RuleError | None:
         """Note a chunk of a model's stream, and return the error that ends it, if there is one."""
         with self.runs.guard:
-            error = self.decide(action, graph, self._keepers_seats)
+            error = self._decide(action, graph, self._keepers_seats)
             self.run_facts(action.scope, graph).heard(call, self.clock())
             return error
 
-    def stopped(self, scope: Scope, graph: GraphRun | None) -> RuleError | None:
+    def stopped(self, scope: Scope, graph: GraphRun | None) -> RuleError | UndecidedError | None:
         """Return the error that ends the run, where a rule has said so: no node of it begins."""
         with self.runs.guard:
-            return self.run_facts(scope, graph).ended_by()
+            run = self.run_facts(scope, graph)
+            if run.stopped is not None or run.escalation is None:
+                return run.ended_by()
+            found = self._escalations.settled(run, run.escalation, scope)
+            # A model or tool of the node can interrupt the graph, which its beginning cannot.
+            can_interrupt = run.counts.model_calls or run.counts.tool_calls
+            return None if isinstance(found, HeldError) and can_interrupt else found
 
     def answered(self, rule: Rule, call: Call, known: Mapping[str, Fact]) -> RuleError | None:
         """Ask *rule* about what a memory operation was answered, of which *known* is known."""
@@ -491,15 +536,25 @@ class Rulebook:
         held = verdict.evidence.get("approval") if outcome is Outcome.HOLD else None
         approval = None if held is None else str(held)
         content = None if held is None else self.held.content(action)
-        try:
-            self._tell(action.scope, verdict_event(rule, verdict, facts), content)
-        except Exception as exc:  # noqa: BLE001 - observing fails open
-            self._faults.note("rules.tell", exc)
+        self._tell_verdict(action.scope, rule, verdict, facts, content)
         if shadows or outcome is Outcome.ALLOW:
             return None
         if outcome is Outcome.HOLD:
             return HeldError(rule.name, verdict.reason, approval)
         return _ERRORS[outcome](rule.name, verdict.reason)
+
+    def _tell_verdict(
+        self,
+        scope: Scope,
+        rule: Rule,
+        verdict: Verdict,
+        facts: Facts,
+        content: Redacted | None = None,
+    ) -> None:
+        try:
+            self._tell(scope, verdict_event(rule, verdict, facts), content)
+        except Exception as exc:  # noqa: BLE001 - observing fails open
+            self._faults.note("rules.tell", exc)
 
     def _what(self, action: Action) -> str:
         if action.call is not None:
@@ -596,6 +651,16 @@ class Rulebook:
             run, node = self.run_facts(scope, graph), self.hashes.of_name(name)
             run.node_ended(node, self.hashes, self.clock(), failed=failed)
             self.decide(Action(Point.NODE, name, scope), graph)
+
+    def note_answer(self, scope: Scope, answer: Any, quality: float) -> None:
+        """
+        Keep an answer of the run that runs now, if it is the best so far.
+
+        Raises:
+            ValueError: See `RunFacts.note`.
+        """
+        with self.runs.guard:
+            self.run_facts(scope).note_answer(answer, quality)
 
     def note(self, scope: Scope, known: Mapping[str, Fact]) -> None:
         """

@@ -19,7 +19,7 @@ from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import Point
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.text import json_text
-from ..errors import RuleError
+from ..errors import RuleError, StoppedError
 from .rule import LONGEST_TEXT, MOST_KNOWN, MOST_TURNS, Fact, Facts, Turn, facts_from
 
 MOST_TRUST: Final = 4
@@ -144,6 +144,9 @@ class RunFacts:
         is_whole: Whether all of it is known, from its start, as far as this process can tell.
         seen: Numbered on each change: of two copies, the one that saw more is the later one.
         stopped: What ends the run: the error's class, rule and reason.
+        escalation: The `OpenEscalation` that it waits for. None: it waits for none.
+        best: The best answer of the caller's and how good it is. Kept in memory alone.
+        returns_best: Whether it ends with that answer.
         streams: When the latest chunk of each stream of a model came.
         calm: Until when it is far from the limits of its phases. None: not known, as where its
             time at work was set anew.
@@ -180,6 +183,9 @@ class RunFacts:
         self.streams: dict[object, float] = {}
         self.seen = 0
         self.stopped: tuple[type[RuleError], str, str] | None = None
+        self.escalation: Any = None
+        self.best: tuple[float, Any] | None = None
+        self.returns_best = False
         self.reported: set[tuple[str, str]] = set()
         self._done: OrderedDict[str, None] = OrderedDict()
         self._again = Counter[str]()
@@ -220,7 +226,10 @@ class RunFacts:
         if self.stopped is None:
             return None
         kind, rule, reason = self.stopped
-        return kind(rule, reason)
+        error = kind(rule, reason)
+        if isinstance(error, StoppedError) and self.returns_best and self.best is not None:
+            error.best = self.best[1]
+        return error
 
     def elapsed_s(self, now: float) -> float:
         """Return the seconds that it has been at work."""
@@ -363,6 +372,12 @@ class RunFacts:
         if isinstance(quality, int | float):
             self._quality = float(quality)
         self.seen += 1
+
+    def note_answer(self, answer: Any, quality: float) -> None:
+        """Keep *answer* if it is the best so far, and its quality as a fact."""
+        if self.best is None or quality > self.best[0]:
+            self.best = quality, answer
+        self.note({"quality": quality})
 
     # -- across processes --------------------------------------------------------------------------
 

@@ -15,11 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
 from ...telemetry.event.verdict_event import Outcome, Point
 from ..errors import ConfigurationError
+from .escalation import Escalate, granted, steps_of
 from .rule import ALLOW, Fact, Facts, Fails, Verdict
 
 LONG_CIRCLE: Final = 4
@@ -45,6 +47,10 @@ class Stopping:
         not_before: Runs of one node before the smart conditions count, circles left out.
         max_iterations: Runs of one node.
         embed: Returns the vector of a text, for what models say. None: texts are not compared.
+        escalate: Asked before a stop, except of an abort: see `GoOn`, `AskHuman` and `RETURN_BEST`.
+            Plain, or a coroutine function. None: nobody is asked.
+        escalations: How many times a run.
+        escalate_within_s: Seconds that it has. After them, or where it raises, the run is stopped.
         shadow: Tell, and stop nothing.
         name: Its name in events and metrics.
 
@@ -64,6 +70,9 @@ class Stopping:
     not_before: int = 2
     max_iterations: int | None = None
     embed: Callable[[str], Iterable[float]] | None = field(default=None, repr=False)
+    escalate: Escalate | None = field(default=None, repr=False)
+    escalations: int = 1
+    escalate_within_s: float = 30.0
     shadow: bool = False
     name: str = "stopping"
 
@@ -84,23 +93,24 @@ class Stopping:
         return Fails.OPEN
 
     def settings(self) -> dict[str, Any]:
-        """Return what it was made with, but for the function."""
-        return {
-            each.name: getattr(self, each.name) for each in fields(self) if each.name != "embed"
-        }
+        """Return what it was made with, but for the functions."""
+        names = [each.name for each in fields(self) if each.name not in {"embed", "escalate"}]
+        return {each: getattr(self, each) for each in names}
 
     def decide(self, facts: Facts, /) -> Verdict:
         """Return the verdict by the first condition that holds."""
-        return self._hard(facts) or self._smart(facts) or ALLOW
+        return self._hard(facts) or (None if _has_steps(facts) else self._smart(facts)) or ALLOW
 
     def _hard(self, f: Facts) -> Verdict | None:
-        if self.max_cost_usd is not None and f.cost_usd >= self.max_cost_usd:
+        more = partial(granted, f.known)
+        if self.max_cost_usd is not None and f.cost_usd >= self.max_cost_usd + more("usd"):
             return _stop("cost", cost_usd=f.cost_usd)
-        if self.timeout_s is not None and f.elapsed_s >= self.timeout_s:
+        if self.timeout_s is not None and f.elapsed_s >= self.timeout_s + more("seconds"):
             return _stop("timeout", elapsed_s=f.elapsed_s)
-        if self.max_output_tokens is not None and f.output_tokens >= self.max_output_tokens:
+        most_tokens = self.max_output_tokens
+        if most_tokens is not None and f.output_tokens >= most_tokens + more("tokens"):
             return _stop("output_tokens", output_tokens=f.output_tokens)
-        if self.max_errors is not None and f.errors >= self.max_errors:
+        if self.max_errors is not None and f.errors >= self.max_errors and not _has_steps(f):
             return _stop("errors", errors=f.errors)
         if f.known.get("abort") is True:
             return _stop("aborted")
@@ -148,7 +158,7 @@ class Stopping:
 
 def _problem(declared: str, value: Any) -> str | None:
     """Return what a value should have been. None: it is."""
-    if "Callable" in declared:
+    if "Callable" in declared or "Escalate" in declared:
         return None if value is None or callable(value) else "a function, or None"
     if declared in {"bool", "str"}:
         return None if type(value).__name__ == declared else f"a {declared}"
@@ -159,6 +169,11 @@ def _problem(declared: str, value: Any) -> str | None:
         return None
     kind = "a number" if "float" in declared else "a whole number"
     return f"{kind} more than 0{', or None' if 'None' in declared else ''}"
+
+
+def _has_steps(facts: Facts) -> bool:
+    """Return whether steps are left that an escalation has granted."""
+    return bool(facts.known) and steps_of(facts) < granted(facts.known, "until_step")
 
 
 def _stop(reason: str, **evidence: Fact) -> Verdict:

@@ -62,6 +62,7 @@ def kinds_of(scope: str | None) -> dict[str, Callable[..., Rule]]:
     from ....memory.rules.agreement import GateAgreement
     from ....memory.rules.approval import Approval
     from ....memory.rules.decisions import Decision
+    from ....memory.rules.escalation import Escalation
     from ....memory.rules.origin import Origin
     from ....memory.rules.phases import Phases
     from ....memory.rules.roles import Roles
@@ -74,6 +75,7 @@ def kinds_of(scope: str | None) -> dict[str, Callable[..., Rule]]:
         for each in (
             Approval,
             Decision,
+            Escalation,
             AbortOrder,
             GateAgreement,
             Origin,

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tracers.context import register_configure_hook
 
 from ....memory.accounting import ModelAccounting
+from ....memory.errors import HeldError
 from ....memory.guard.call import outer_call
-from ....memory.run_observers import RunObserver
+from ....memory.run_observers import RunObserver, UndecidedError
 from ....telemetry.event.event import Status
 from ...toolkit.sync_async import running_loop
 from .cached_answers import is_cached
@@ -32,6 +34,7 @@ from .callbacks import graph_callbacks
 from .messages import sources_of
 from .meter import Meter
 from .spans import Run, RunKind
+from .watched import SAVER
 
 _MODEL_NAMES: Final = ("ls_model_name", "model", "model_name")
 
@@ -125,7 +128,7 @@ class Gate:
             return  # a memory operation's own: mem0's, say, whose write would be lost
         try:
             if self.observed:
-                ask_observers(run, name=model_of(call.about) or "")
+                yield from _asked(run, name=model_of(call.about) or "")
             for budgets, holds in list(self._budgets.items()):
                 yield from holds(budgets, run, call)
         except GeneratorExit:  # whoever wanted the call is gone
@@ -142,10 +145,51 @@ def ask_observers(run: Run, **about: Any) -> None:
     Raises:
         Exception: What one of them ends it with, such as the `RuleError` of a rule.
     """
-    error = _first_error(run, lambda each, meter: each.begins(meter.observed(run, **about)))
-    if error is not None:
-        graph_callbacks().rejected(run.run_id, error)
+    for wait in _asked(run, **about):
+        if running_loop() is not None:
+            return  # whose thread nobody holds: the next model call waits
+        wait.block()
+
+
+def _asked(run: Run, **about: Any) -> Iterator[Wait]:
+    """Yield what the observers of a run that begins wait for; raise what one ends it with."""
+    while (error := _begun(run, **about)) is not None:
+        if isinstance(error, UndecidedError):
+            yield error
+            continue
+        try:
+            resume, answer = _answer_of_human(error)
+        except Exception as exc:
+            if isinstance(error, HeldError) and error.tell is not None:
+                error.tell()
+            graph_callbacks().rejected(run.run_id, exc)
+            raise
+        resume(answer)
+
+
+def _begun(run: Run, **about: Any) -> Exception | None:
+    return _first_error(run, lambda each, meter: each.begins(meter.observed(run, **about)))
+
+
+def _is_resumable() -> bool:
+    """Return whether the code that runs is in a node of a graph that can be resumed."""
+    config = var_child_runnable_config.get() or {}
+    return bool(config.get("configurable", {}).get(SAVER))
+
+
+def _answer_of_human(error: Exception) -> tuple[Callable[[Any], None], Any]:
+    """
+    Interrupt the graph; return what it is resumed with, and who takes that, once it runs again.
+
+    Raises:
+        Exception: *error*, where it is no stop that was left to a human, or nothing is resumable.
+    """
+    if not isinstance(error, HeldError) or error.resume is None or not _is_resumable():
         raise error
+    from langgraph.types import interrupt  # noqa: PLC0415 - few runs are left to humans
+
+    shown = {"approval": error.approval, "rule": error.rule, "reason": error.reason}
+    return error.resume, interrupt(shown)
 
 
 def tell_of_chunk(run_id: UUID) -> None:

@@ -17,7 +17,7 @@ from .meter import Meter
 from .runs import Runs
 from .spans import Run
 
-_SAVER: Final = "__pregel_checkpointer"
+SAVER: Final = "__pregel_checkpointer"
 _RUNTIME: Final = "__pregel_runtime"
 _DOORS: Final = (BaseStore, cast("type[Any]", BaseCheckpointSaver))
 
@@ -41,7 +41,7 @@ def _has_unseen_door(faults: Faults) -> bool:
     """Return whether the graph that runs here has a store or saver that the scope never sees."""
     config: Mapping[str, Any] = var_child_runnable_config.get() or {}
     settings = config.get("configurable") or {}
-    doors = (getattr(settings.get(_RUNTIME), "store", None), settings.get(_SAVER))
+    doors = (getattr(settings.get(_RUNTIME), "store", None), settings.get(SAVER))
     return any(isinstance(each, _DOORS) and not _is_guarded(each, faults) for each in doors)
 
 

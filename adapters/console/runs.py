@@ -93,7 +93,7 @@ def _row(run: RunTotals) -> tuple[Any, ...]:
         second(run.last_us),
         ", ".join((*run.agents, *run.features)),
         f"{run.recalled:,} / {run.written:,}",
-        f"{run.spent.tokens:,}",
+        f"{run.spent.tokens:,}" if run.spent.calls else "",
         cost(run.spent),
         verdicts,
         f"{run.failed:,}" if run.failed else "",

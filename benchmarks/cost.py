@@ -207,7 +207,8 @@ class Bench:
         self.keep(
             Section(
                 "Many callers at once: mem0 `search` with an empty body, all five sinks",
-                "Microseconds for one call: wall time of all together, divided by the calls, and "
+                "Microseconds for one call. That is wall time of all together, divided by the "
+                "calls, and "
                 "CPU time on all threads, the sinks' included.",
                 ("", "wall", "CPU"),
                 rows,
@@ -337,9 +338,10 @@ def about(args: argparse.Namespace) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
     method = (
         f'`make bench ARGS="--rounds {args.rounds} --calls {args.calls}"`, '
-        f"{time.strftime('%Y-%m-%d')}: {args.rounds} rounds of {args.calls} calls of each case "
+        f"{time.strftime('%Y-%m-%d')}, in {args.rounds} rounds of {args.calls} calls of each case "
         "(fewer of what is slow), interleaved, the order reversed every other round, garbage "
-        "collection off inside a round. Medians of rounds; the 99th percentile is of all single "
+        "collection off inside a round. Figures are medians of rounds. The 99th percentile is of "
+        "all single "
         "calls. *Added* is the median of what each round took above the bare round beside it. CPU "
         "times are per call, and hold on a busy machine too."
     )

@@ -289,19 +289,20 @@ _ABOUT = """\
 
 Written by `{command}` on {date} (Python {python}; {versions}). Do not edit.
 
-{labelled:,} texts with labelled personal data and {negatives:,} without any, made by the generators
-in `tests/privacy/corpora/`: the evaluation half. Nobody read its texts or values to write a rule,
-but its figures by language and entity were looked at meanwhile, so they flatter. Stock Presidio has
-the same language model, which is English. R: share of the labelled spans of which every character
-is replaced. P: share of the replaced characters that are labelled; for `PERSON`, share of the names
-found that overlap a labelled one. Quasi-identifiers, kept by default, are neither asked for nor
-counted as mistakes; where stock Presidio takes a name for one, the name counts as found. A token is
-what white space separates (in Chinese and Japanese: two characters). Intervals are of the model,
-95 %, drawing the templates anew. Times are of the processor, on a busy machine, caches off. The
-lookalikes are full of words that are also names, as titles, towns, brands and plants are. Running
-text is {articles:,} more texts: news, encyclopaedia articles and social posts with people in them.
-One author wrote both halves of it, and rules against what was wrong in the development half: it
-flatters too."""
+{labelled:,} texts with labelled personal data and {negatives:,} without any, made by the
+generators in `tests/privacy/corpora/`. They are the evaluation half. Nobody read its texts or
+values to write a rule, but its figures by language and entity were looked at meanwhile, so they
+flatter. Stock Presidio has the same language model, which is English. R is the share of the
+labelled spans of which every character is replaced. P is the share of the replaced characters
+that are labelled, or for `PERSON` the share of the names found that overlap a labelled one.
+Quasi-identifiers, kept by default, are neither asked for nor counted as mistakes. Where stock
+Presidio takes a name for one, the name counts as found. A token is what white space separates (in
+Chinese and Japanese two characters). Intervals are of the model, 95 %, drawing the templates
+anew. Times are of the processor, on a busy machine, caches off. The lookalikes are full of words
+that are also names, as titles, towns, brands and plants are. Running text is {articles:,} more
+texts, which are news, encyclopaedia articles and social posts with people in them. One author
+wrote both halves of it, and rules against what was wrong in the development half. It flatters
+too."""
 
 
 if __name__ == "__main__":

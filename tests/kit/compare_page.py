@@ -18,23 +18,24 @@ BY_DEFAULT: Final = {name: "off" if name == "mnemoscope" else "on" for name in C
 INTRODUCTION: Final = """\
 # The same run in five tools
 
-One LangGraph agent, run three times under each tool: it recalls from mem0 and from a store, asks
+One LangGraph agent, run three times under each tool. It recalls from mem0 and from a store, asks
 Qdrant twice (one collection is missing), calls a tool and a model, adds to mem0, whose model
 extracts a fact, writes to the store, and saves checkpoints. Models are scripted, and what a tool
 exports is received as OpenTelemetry spans.
 
-`make compare` builds an environment for each tool, runs all this and writes this page: nothing in
+`make compare` builds an environment for each tool, runs all this and writes this page. Nothing in
 it is written by hand, but for ours, which runs in the environment of this project's tests. What is
-installed and set up for each is in `benchmarks/compare/compare.py` and `scenario.py`; of Traceloop
-it is the instrumentations of LangChain and Qdrant; whether there is one of mem0 was not looked up.
+installed and set up for each is in `benchmarks/compare/compare.py` and `scenario.py`. Of Traceloop
+it is the instrumentations of LangChain and Qdrant. Whether there is one of mem0 was not looked up.
 
-"yes" means that a span has a name like that: patterns that the authors of mnemoscope wrote, in
-`benchmarks/compare/spans.py`, for names that they know. All names that were seen are below: judge
-by them. Cost is not compared: openlit fetches prices over a network, which there was none of, and
-back ends have prices of their own. Nor is time, which needs a quiet machine and equal settings.
+"yes" means that a span has a name like that, by patterns that the authors of mnemoscope wrote, in
+`benchmarks/compare/spans.py`, for names that they know. All names that were seen are below, for
+you to judge by. Cost is not compared. openlit fetches prices over a network, which there was none
+of, and back ends have prices of their own. Nor is time, which needs a quiet machine and equal
+settings.
 
 It compares spans alone. What a back end makes of them is not in it, nor are prompt management,
-evaluations and datasets, which openlit and Langfuse have and mnemoscope has not; nor the audit
+evaluations and datasets, which openlit and Langfuse have and mnemoscope has not. Nor are the audit
 trail, budgets and rules, which mnemoscope has.
 """
 

@@ -147,11 +147,11 @@ def _print(rows: list[tuple[str, ...]]) -> None:
 _PAGE = """# Faults that do not hurt the host
 
 Written by `make faults` on {machine}. Each line is a test of
-[`tests/faults`](../tests/faults), or of the suite that the line names. The oracle is one for all:
-the agent gets the store's own answer, or the documented neutral one; every event is accounted for;
-the process ends in time; no thread, file or process is left behind. *Added* is what a call took
+[`tests/faults`](../tests/faults), or of the suite that the line names. The oracle is one for all.
+The agent gets the store's own answer, or the documented neutral one. Every event is accounted for.
+The process ends in time, and no thread, file or process is left behind. *Added* is what a call took
 more than the bare one while the fault lasted, median and 99th percentile, on a machine that was
-doing other work: read its order of magnitude.
+doing other work. Read its order of magnitude.
 
 | # | | fault | expected | seen | added p50 / p99 |
 |---|---|---|---|---|---|

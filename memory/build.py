@@ -198,9 +198,11 @@ def compose(
     verdicts = VerdictEvents(
         labels=labels, drain=drain, tracing=tracing, parent_run=parent_run, wall_ns=wall_ns
     )
-    trail = None if audit is None or not rules else _RuleTrail(audit, labels, drain)
+    # A budget that escalates has runs whose best answers are known, as rules have.
+    is_ruled = bool(rules) or (budgets is not None and budgets.can_escalate)
+    trail = None if audit is None or not is_ruled else _RuleTrail(audit, labels, drain)
     rulebook: Rulebook | None = None
-    if rules:
+    if is_ruled:
         rulebook = _rulebook(
             rules, keys=keys, verdicts=verdicts, faults=faults, clock=clock, trail=trail
         )

@@ -317,9 +317,11 @@ class BudgetExceededError(MnemoscopeError, RuntimeError):
         unit: Unit of all three: ``usd`` or ``tokens``.
         expected: What calls under way are expected to add to `spent`.
         facts: What it was decided on, as `Facts`, for the event of it. None: in another process.
+        best: As of `StoppedError`.
     """
 
     facts: Any = None
+    best: Any = None
 
     def __init__(
         self, budget: str, spent: float, limit: float, unit: str, expected: float = 0.0

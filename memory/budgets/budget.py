@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ...telemetry.event.kinds import Level, Unit
 from ...telemetry.pricing.model_names import names_of
 from ..context import Scope
 from ..errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ..rules.escalation import Escalate
 
 Per = Literal["minute", "hour", "day", "week", "month"]
 
@@ -53,6 +56,10 @@ class Budget:
         wait_s: Most seconds that a call waits for those under way, where ``stop`` is said and they
             are expected to use up what is left. 0: it never waits, and calls made at once may
             exceed the budget together.
+        escalate: Asked before the first call is refused: see `mnemoscope.memory.GoOn`. None: nobody
+            is asked.
+        escalations: How many times in a period.
+        escalate_within_s: Seconds that it has. After them, or where it raises, the call is refused.
         name: Its name in events and metrics. Default: feature or model, and period.
 
     Raises:
@@ -70,6 +77,9 @@ class Budget:
     alert_at: float = 0.75
     on_exceeded: Literal["alert", "stop"] = "alert"
     wait_s: float = 30.0
+    escalate: Escalate | None = field(default=None, repr=False)
+    escalations: int = 1
+    escalate_within_s: float = 30.0
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -85,6 +95,7 @@ class Budget:
             raise ConfigurationError("on_exceeded must be alert or stop")
         if not 0 <= self.wait_s <= MAX_WAIT_S:
             raise ConfigurationError(f"wait_s must be 0 to {MAX_WAIT_S:g} seconds")
+        self._check_escalation()
         for level in ("expected_at", "alert_at"):
             share = getattr(self, level)
             if share is not None and not 0 < share <= 1:
@@ -94,6 +105,14 @@ class Budget:
         if not _NAME.fullmatch(self.name):
             raise ConfigurationError(
                 "the name of a budget must be 1 to 80 letters, digits, spaces and . / : - _"
+            )
+
+    def _check_escalation(self) -> None:
+        if self.escalate is not None and self.on_exceeded != "stop":
+            raise ConfigurationError('escalate needs on_exceeded="stop"')
+        if self.escalations < 1 or not 0 < self.escalate_within_s <= MAX_WAIT_S:
+            raise ConfigurationError(
+                f"escalations must be 1 or more, escalate_within_s at most {MAX_WAIT_S:g} seconds"
             )
 
     def _default_name(self) -> str:

@@ -28,7 +28,11 @@ from .budget import Budget
 from .under_way import BudgetWait, Reservation, UnderWay, wake
 
 if TYPE_CHECKING:
+    from ..errors import RuleError
     from ..rules.rule import Facts, Rule
+    from ..rules.rulebook import Rulebook
+    from ..run_observers import GraphRun, UndecidedError
+    from .escalated import EscalatedBudget
 
 MAX_BUDGETS: Final = 200
 """Maximum number of budgets of a scope: each has metric series of its own."""
@@ -103,6 +107,12 @@ class _BudgetSpend:
         self._crossed_at: dict[Level, float] = {}
         self.crossings = {level: 0 for level, _amount in self._levels}
         self.calls = self.unpriced_calls = self.refused_calls = 0
+        self.escalated: EscalatedBudget | None = None
+
+    def limit(self, now: float) -> float:
+        """Return what may be spent now: the budget, and what an escalation has granted."""
+        escalated = self.escalated
+        return self.budget.limit + (0.0 if escalated is None else escalated.granted(now))
 
     def add(self, usage: Usage, now: float, *, failed: bool) -> list[BudgetEvent]:
         """Count a call and return the levels that it crossed, each once in a period."""
@@ -168,14 +178,14 @@ class _BudgetSpend:
     def _facts(self, now: float, expected: float) -> Facts:
         from ..rules.rule import Facts  # noqa: PLC0415 - only for budgets that stop calls
 
-        limit = round(self.budget.limit * self._scale)
+        limit = round(self.limit(now) * self._scale)
         amounts = {"spent": self._sum.total(now), "expected": ceil(expected), "limit": limit}
         return Facts(Point.MODEL, known=amounts)
 
     def _error(self, now: float, expected: float) -> BudgetExceededError:
         budget, expected = self.budget, expected / self._scale
         return BudgetExceededError(
-            budget.name, self.spent(now), budget.limit, budget.unit, expected
+            budget.name, self.spent(now), self.limit(now), budget.unit, expected
         )
 
     def held_back(
@@ -228,6 +238,7 @@ class Budgets:
         clock: Monotonic seconds.
         calls: Model calls counted, whether a budget covers them or not.
         can_stop: Whether any budget has ``on_exceeded="stop"``.
+        can_escalate: Whether any has a function that is asked before that.
         is_closed: Whether their scope has closed, which then counts nothing.
 
     Raises:
@@ -242,6 +253,7 @@ class Budgets:
         self._guard = ForkLock()
         self.calls = 0
         self.can_stop = any(spend.budget.on_exceeded == "stop" for spend in self._spends)
+        self.can_escalate = any(spend.budget.escalate is not None for spend in self._spends)
         self.is_closed = False
         _check([spend.budget.name for spend in self._spends])
         reset_after_fork(self)
@@ -301,6 +313,31 @@ class Budgets:
         spends = [each for each in self._spends if each.budget.on_exceeded == "stop"]
         return [each for each in spends if each.budget.covers(scope, model)]
 
+    def escalated(
+        self, refusal: BudgetExceededError, book: Rulebook, scope: Scope, graph: GraphRun | None
+    ) -> BudgetExceededError | RuleError | UndecidedError | None:
+        """
+        Return what a call gets in place of *refusal*, whose budget may have a function asked.
+
+        Args:
+            refusal: The refusal.
+            book: Has the facts of runs.
+            scope: Whom the call is for.
+            graph: The graph that it is part of.
+        """
+        spend = next(each for each in self._spends if each.budget.name == refusal.budget)
+        if spend.rule is None or spend.budget.escalate is None:
+            return refusal
+        from .escalated import EscalatedBudget  # noqa: PLC0415 - few budgets escalate
+
+        now = self.clock()
+        with self._guard:
+            escalated = spend.escalated
+            if escalated is None or escalated.is_over(now):
+                escalated = EscalatedBudget(spend.budget, spend.rule, book, now)
+                spend.escalated = escalated
+        return escalated.instead_of(refusal, scope, graph)
+
     def note_refused(self, refusal: BudgetExceededError) -> VerdictEvent | None:
         """Count a call that was not made because of *refusal*, and return the verdict's event."""
         rule: Rule | None = None
@@ -342,7 +379,13 @@ def _rule_of(budget: Budget) -> Rule | None:
         return None
     from ..rules.spending import Spending  # noqa: PLC0415 - only for budgets that stop calls
 
-    return Spending(name=budget.name, unit=budget.unit)
+    return Spending(
+        name=budget.name,
+        unit=budget.unit,
+        escalate=budget.escalate,
+        escalations=budget.escalations,
+        escalate_within_s=budget.escalate_within_s,
+    )
 
 
 def _refusal(covering: Iterable[_BudgetSpend], now: float) -> BudgetExceededError | None:

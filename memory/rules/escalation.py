@@ -8,15 +8,13 @@ the run, so that the rule's verdicts follow from facts as ever, and travel with 
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from ...telemetry.event.subject import Subject
 from ...telemetry.event.verdict_event import Choice, Outcome, Point
@@ -29,6 +27,9 @@ from .decisions import CODE, decision_event
 from .held_writes import Decisions, Judged
 from .rule import Fact, Facts, Fails, Rule, StandaloneRule, Verdict, with_known
 from .run_facts import RunFacts
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 COUNT: Final = "escalations"
 """Name of the fact that counts the escalations of a run."""
@@ -46,9 +47,9 @@ class GoOn:
     More for a run that a rule would end.
 
     Attributes:
-        usd: Dollars above the limit.
+        usd: Dollars above the limit. Of a budget, for as long as its period.
         seconds: Seconds at work above it.
-        tokens: Output tokens above it.
+        tokens: Output tokens above it; all tokens of a budget.
         steps: Ends of models, tools and nodes for which errors, circles, progress and iterations
             end nothing.
     """
@@ -254,6 +255,8 @@ class Escalations:
     # -- on a thread of its own --------------------------------------------------------------------
 
     def _begin(self, asked: OpenEscalation, within_s: float, work: Callable[[], None]) -> None:
+        from concurrent.futures import Future  # noqa: PLC0415 - few runs escalate
+
         job = asked.job = Future[None]()
         job.set_running_or_notify_cancel()  # a task that waits for it and is cancelled leaves it
         asked.until = self.clock() + within_s
@@ -275,6 +278,8 @@ class Escalations:
     def _ask(self, asked: OpenEscalation, escalate: Escalate, stop: Stop) -> None:
         answer = escalate(stop)
         if inspect.isawaitable(answer):
+            import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
+
             answer = asyncio.run(_awaited(answer))
         if isinstance(answer, AskHuman):
             asked.said = "ask_human"

@@ -117,6 +117,7 @@ class Rulebook:
         confiners: The rules that judge what may be in an answer, each with that capability.
         revealers: The rules that judge whether originals may be in it, likewise.
         held: The writes that rules hold.
+        escalations: What is asked before a run ends.
         labels: Labels of memories, where a rule makes some.
         clock: As given.
         earlier: Reads what other processes did in a run. None: there is no audit trail.
@@ -142,7 +143,7 @@ class Rulebook:
         self.hashes = hashes
         self.runs = RunsUnderWay(clock)
         self.held = HeldWrites(hashes, faults, decisions)
-        self._escalations = Escalations(self._tell_verdict, decisions, subject, faults, clock)
+        self.escalations = Escalations(self._tell_verdict, decisions, subject, faults, clock)
         self._enclosing: Callable[[], GraphRun | None] | None = None
         self.earlier: EarlierFacts | None = None
         self._aborts: AbortedRuns | None = None
@@ -324,7 +325,7 @@ class Rulebook:
             run = self.run_facts(action.scope, graph)
             asked = run.escalation
             if asked is not None and action.point is not Point.NODE:
-                found = self._escalations.settled(run, asked, action.scope)
+                found = self.escalations.settled(run, asked, action.scope)
                 if found is not None:
                     return found
                 # The call that has waited was counted as it asked first.
@@ -334,7 +335,7 @@ class Rulebook:
             return error
         with self.runs.guard:  # begun just now
             asked = run.escalation
-            return error or (asked and self._escalations.settled(run, asked, action.scope))
+            return error or (asked and self.escalations.settled(run, asked, action.scope))
 
     def _decide(
         self, action: Action, graph: GraphRun | None, seats: Sequence[Seat]
@@ -353,7 +354,7 @@ class Rulebook:
             judged = self._judged(seats, action, run, foreseen)
             if judged and run.escalation is None:
                 named = partial(self._approval, action.scope, graph)
-                judged = [each for each in judged if not self._escalations.begun(each, run, named)]
+                judged = [each for each in judged if not self.escalations.begun(each, run, named)]
             elif judged:  # it waits for what was asked before
                 judged = [each for each in judged if each.verdict.outcome is not Outcome.STOP]
         return self._carried_out(judged, action, run) if judged else None
@@ -454,7 +455,7 @@ class Rulebook:
             run = self.run_facts(scope, graph)
             if run.stopped is not None or run.escalation is None:
                 return run.ended_by()
-            found = self._escalations.settled(run, run.escalation, scope)
+            found = self.escalations.settled(run, run.escalation, scope)
             # A model or tool of the node can interrupt the graph, which its beginning cannot.
             can_interrupt = run.counts.model_calls or run.counts.tool_calls
             return None if isinstance(found, HeldError) and can_interrupt else found

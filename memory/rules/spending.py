@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...telemetry.event.verdict_event import Outcome
+from .escalation import Escalate
 from .rule import ALLOW, Facts, Fails, StandaloneRule, Verdict
 
 
@@ -19,10 +20,14 @@ class Spending(StandaloneRule):
 
     Attributes:
         unit: ``usd`` or ``tokens``.
+        escalate: Of the budget, as the next two are: see `EscalatesStops`.
     """
 
     name: str
     unit: str
+    escalate: Escalate | None = field(default=None, repr=False)
+    escalations: int = 1
+    escalate_within_s: float = 30.0
     fails = Fails.OPEN
 
     def settings(self) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import cast
 
 from ....memory.budgets.budgets import Asking, Budgets
 from ....memory.budgets.under_way import BudgetWait, Reservation
-from ....memory.errors import BudgetExceededError
+from ....memory.errors import BudgetExceededError, RuleError
+from ....memory.run_observers import UndecidedError
 from ....telemetry.process.faults import Faults
-from .callbacks import graph_callbacks
-from .gate import PendingModelCall, gate, model_of
+from .gate import PendingModelCall, gate, model_of, raise_or_resume
 from .meter import Meter
 from .spans import Run
 
@@ -23,37 +23,52 @@ def guard_models(budgets: Budgets, faults: Faults) -> None:
 
 def _waits_for(
     budgets: Budgets, run: Run, call: PendingModelCall, *, faults: Faults
-) -> Iterator[BudgetWait]:
+) -> Iterator[BudgetWait | UndecidedError]:
     asking = Asking(run, run.around, budgets.clock(), call.can_wait)
-    while isinstance(found := _decision(budgets, faults, run, call, asking), BudgetWait):
-        yield found
-    if found is not None:
-        graph_callbacks().rejected(run.run_id, found)
-        raise found
+    while (found := _decision(budgets, faults, run, call, asking)) is not None:
+        if isinstance(found, (BudgetWait, UndecidedError)):
+            yield found
+        else:
+            raise_or_resume(run, found)
 
 
 def _decision(
     budgets: Budgets, faults: Faults, run: Run, call: PendingModelCall, asking: Asking
-) -> BudgetExceededError | BudgetWait | None:
+) -> BudgetExceededError | RuleError | BudgetWait | UndecidedError | None:
     """Return what one scope's budgets say to a call. None: it may be made."""
     try:
         meter = _meter(budgets, run)
         if meter is None:
             return None
-        found = budgets.admit(meter.scope_of(run), model_of(call.about), asking)
-        if isinstance(found, Reservation):
-            run.reservations = (*run.reservations, found)
+        admitted = budgets.admit(meter.scope_of(run), model_of(call.about), asking)
+        if isinstance(admitted, Reservation):
+            run.reservations = (*run.reservations, admitted)
             return None
-        if found is None:
+        if admitted is None or call.is_free():
+            run.is_free = run.is_free or admitted is not None
             return None
-        if call.is_free():
-            run.is_free = True
-            return None
-        if isinstance(found, BudgetExceededError):
-            meter.refused(run, found)
+        if isinstance(admitted, BudgetExceededError):
+            refused = _in_place_of(admitted, budgets, meter, run, call)
+            # It has more to spend where nothing is in its place.
+            return refused or _decision(budgets, faults, run, call, asking)
     except Exception as exc:  # noqa: BLE001 - a budget that cannot be read stops nobody
         faults.note("budgets.refusal", exc)
         return None
+    return admitted
+
+
+def _in_place_of(
+    refusal: BudgetExceededError, budgets: Budgets, meter: Meter, run: Run, call: PendingModelCall
+) -> BudgetExceededError | RuleError | UndecidedError | None:
+    """Return what a call gets that is refused, once a function of the budget's was asked."""
+    book = None if meter.accounting is None else meter.accounting.rulebook
+    found: BudgetExceededError | RuleError | UndecidedError | None = refusal
+    if book is not None and budgets.can_escalate:
+        found = budgets.escalated(refusal, book, meter.scope_of(run), run.root())
+    if isinstance(found, UndecidedError) and not call.can_wait:
+        found = refusal
+    if isinstance(found, BudgetExceededError):
+        meter.refused(run, found)
     return found
 
 

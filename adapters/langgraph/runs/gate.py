@@ -157,14 +157,19 @@ def _asked(run: Run, **about: Any) -> Iterator[Wait]:
         if isinstance(error, UndecidedError):
             yield error
             continue
-        try:
-            resume, answer = _answer_of_human(error)
-        except Exception as exc:
-            if isinstance(error, HeldError) and error.tell is not None:
-                error.tell()
-            graph_callbacks().rejected(run.run_id, exc)
-            raise
-        resume(answer)
+        raise_or_resume(run, error)
+
+
+def raise_or_resume(run: Run, error: Exception) -> None:
+    """Raise what ends *run*; or interrupt the graph, and return once it is resumed."""
+    try:
+        resume, answer = _answer_of_human(error)
+    except Exception as exc:
+        if isinstance(error, HeldError) and error.tell is not None:
+            error.tell()
+        graph_callbacks().rejected(run.run_id, exc)
+        raise
+    resume(answer)
 
 
 def _begun(run: Run, **about: Any) -> Exception | None:

@@ -218,6 +218,9 @@ docs:  ## Build the documentation as a site, into build/site
 dashboards: $(STAMP)  ## Build the dashboards and alert rules anew from grafana/*.py
 	@$(PY) grafana/build.py
 
+console-pictures: $(STAMP)  ## Draw the console's pages for the docs, each at three widths (needs Chromium)
+	@$(PY) docs/console_pictures.py $(ARGS)
+
 dashboard-pictures: $(STAMP)  ## Rehearse the stack and plot what its dashboards show (needs Prometheus)
 	@$(PY) docs/dashboard_pictures.py $(ARGS)
 
@@ -250,6 +253,9 @@ bench-blast-radius: $(STAMP)  ## Measure how long the blast radius of a memory t
 
 bench-deviations: $(STAMP)  ## Plant stories in noisy weeks, count what is found, and the memory: ARGS="--seeds A B --events N"
 	@$(PY) -m benchmarks.deviations $(ARGS)
+
+bench-console: $(STAMP)  ## Measure what a thousand look-ups a second at the console cost a writer: ARGS="--lookups N"
+	@$(PY) -m benchmarks.console_lookups $(ARGS)
 
 bench-verdicts: $(STAMP)  ## Make 10,000 verdicts of all rules again, and have one fact of each changed: ARGS="--verdicts N"
 	@$(PY) -m benchmarks.verdicts $(ARGS)

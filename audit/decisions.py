@@ -109,7 +109,7 @@ class Held(NamedTuple):
         return {name: of for name, of in content.items() if name != "findings"}
 
 
-_VERDICTS = """
+VERDICTS = """
     SELECT seq, method, occurred_us, header FROM audit_event
     WHERE operation = 'verdict' AND seq >= ? ORDER BY seq
 """
@@ -131,7 +131,7 @@ def held(
     """
     found = {} if found is None else found
     sealed = SealedEvents(snapshot)
-    for seq, gate, occurred_us, header in snapshot.stream(_VERDICTS, (first_seq,)):
+    for seq, gate, occurred_us, header in snapshot.stream(VERDICTS, (first_seq,)):
         sealed.check(seq, blob(header))
         verdict = sealed_verdict(header)
         evidence = verdict["evidence"]

@@ -122,8 +122,6 @@ class Protection:
             return 421, "This site has another address."
         if proxy is not None and (scope.get("client") or ("",))[0] not in proxy.addresses:
             return 403, "This site is reached through its proxy."
-        if scope["method"] not in {"GET", "HEAD", "POST"}:
-            return 405, "This site knows GET, HEAD and POST."
         if scope["method"] == "POST" and not self._is_ours(scope["path"], headers):
             return 403, "This request comes from another site."
         return _too_large(raw, headers.get("content-length", "0"))

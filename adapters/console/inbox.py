@@ -5,19 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 
-from ...audit.database.database import blob
-from ...audit.decisions import Held, held, sealed_verdict
+from ...audit.decisions import Held, held
 from ...audit.log import AuditLog
 from ...audit.queries.text_extraction import text_of
 from ...audit.record.rows import AuditRow, row_from
+from ...audit.stopped_runs import StoppedRun, stopped_runs
 from ...audit.store.snapshot import Snapshot, found_by_seqs
-from ...audit.store.tree import SealedEvents
-from ...telemetry.text import json_text
-from ..toolkit.type_guards import is_dict
+from ..toolkit.type_guards import is_dict, is_list
 
 MOST_CARDS: Final = 200
 """Cards that are shown at most: those that wait the longest."""
@@ -25,32 +23,8 @@ MOST_CARDS: Final = 200
 STOPS_US: Final = 7 * 86_400_000_000
 """Microseconds for which the end of a run is shown, if nobody acknowledges it."""
 
-_APPROVALS = "approvals"
-_OF_STOP = "stop-"
 _PLAIN = frozenset({"approval", "gate", "version", "is_blind"})
 """Evidence that is no verdict."""
-
-_VERDICTS = """
-    SELECT seq, method, occurred_us, header FROM audit_event
-    WHERE operation = 'verdict' AND seq >= ? ORDER BY seq
-"""
-
-
-class StoppedRun(NamedTuple):
-    """A run that a rule has ended: the verdict, and the facts that it was decided on."""
-
-    seq: int
-    rule: str
-    reason: str
-    evidence: Mapping[str, Any]
-    facts: Mapping[str, Any]
-    occurred_us: int
-
-    @property
-    def approval(self) -> str:
-        """The id under which it is acknowledged."""
-        return f"{_OF_STOP}{self.seq}"
-
 
 Named = Sequence[tuple[str, str]]
 """Names and texts, for a list of definitions."""
@@ -128,25 +102,11 @@ class Inbox:
             if snapshot.size < self._read_to:  # another log is at this address now
                 self._held, self._stops, self._read_to = {}, {}, 0
             held(snapshot, self._held, self._read_to)
-            self._read_stops(snapshot)
+            stopped_runs(snapshot, self._stops, self._read_to)
             self._read_to = snapshot.size
             oldest_us = self._log.now_us() - STOPS_US
             stops = [each for each in self._stops.values() if each.occurred_us >= oldest_us]
             return [*(each for each in self._held.values() if each.waits), *stops]
-
-    def _read_stops(self, snapshot: Snapshot) -> None:
-        sealed = SealedEvents(snapshot)
-        for seq, rule, occurred_us, header in snapshot.stream(_VERDICTS, (self._read_to,)):
-            sealed.check(seq, blob(header))
-            verdict = sealed_verdict(header)
-            if rule == _APPROVALS:
-                self._stops.pop(str(verdict["evidence"].get("approval")), None)
-            elif verdict["outcome"] == "stop":
-                facts = orjson.loads(verdict["facts"])
-                stop = StoppedRun(
-                    seq, rule, verdict["reason"], verdict["evidence"], facts, occurred_us
-                )
-                self._stops[stop.approval] = stop
 
 
 def _card(waiting: Held | StoppedRun, row: AuditRow) -> Card:
@@ -165,15 +125,14 @@ def _card(waiting: Held | StoppedRun, row: AuditRow) -> Card:
             verdict=[*_named(waiting.facts)],
             is_stop=True,
         )
-    shown = waiting.shown()
-    known = shown.shown_content(orjson.loads(row.content)) if row.content else None
+    known = waiting.shown_content(orjson.loads(row.content)) if row.content else None
     content, evidence = text_of(row.content) or row.content or "", list[tuple[str, str]]()
     if is_dict(known) and "draft" in known:
         content = str(known["draft"])
         for part in ("evidence", "findings"):
             evidence += _named(known.get(part) or {})
-    verdict = [("reason", shown.reason), ("would pass", "yes" if shown.passed else "no")]
-    found = {name: of for name, of in shown.evidence.items() if name not in _PLAIN}
+    verdict = {"reason": waiting.reason, "would pass": "yes" if waiting.passed else "no"}
+    verdict |= {name: of for name, of in waiting.evidence.items() if name not in _PLAIN}
     return Card(
         approval=waiting.approval,
         title="A memory write" if waiting.point == "memory" else "A draft",
@@ -184,13 +143,20 @@ def _card(waiting: Held | StoppedRun, row: AuditRow) -> Card:
         run=run,
         content=content,
         evidence=evidence,
-        verdict=[] if shown.is_blind else [*verdict, *_named(found)],
+        verdict=[] if waiting.is_blind else [*_named(verdict)],
     )
 
 
 def _named(known: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in known.items():
-        if isinstance(value, float):
-            yield name, f"{value:.3g}"
-        elif value not in (None, "", [], {}):
-            yield name, value if isinstance(value, str) else json_text(value)
+        if value not in (None, "", [], {}):
+            yield name, _said(value)
+
+
+def _said(value: Any) -> str:
+    """Return a JSON value for people: a list by lines, an object by its names."""
+    if is_dict(value):
+        return ", ".join(f"{name}: {_said(of)}" for name, of in value.items())
+    if is_list(value):
+        return "\n".join(map(_said, value))
+    return f"{value:.3g}" if isinstance(value, float) else f"{value}"

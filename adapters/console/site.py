@@ -51,7 +51,7 @@ THREADS: Final = 8
 LOOK_STEP_S: Final = 0.25
 """Looks at people take a multiple of this: how long one took says nothing of whom it met."""
 
-_MOST_FIELDS = 64
+_MOST_FIELDS, _BODY_S = 64, 20.0
 
 Handler = Callable[["Visit"], Response]
 """Answers one request of somebody who may make it."""
@@ -61,6 +61,7 @@ def _templates() -> Environment:
     found = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
+        auto_reload=False,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -241,9 +242,10 @@ class Site:
         """
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         try:
-            body = (await request.body()).decode("ascii")
+            with anyio.fail_after(_BODY_S):
+                body = (await request.body()).decode("ascii")
             fields = parse_qsl(body, True, max_num_fields=_MOST_FIELDS, errors="strict")
-        except (ValueError, TooLargeError):
+        except (ValueError, TooLargeError, TimeoutError):
             raise NotDoneError(400, "The form cannot be read.") from None
         # No database takes NUL as text.
         if kind != "application/x-www-form-urlencoded" or "\0" in "".join(map("".join, fields)):

@@ -6,10 +6,11 @@ import multiprocessing
 import os
 import random
 import warnings
+from typing import Any
 
 import pytest
 
-from mnemoscope.adapters.deciding import decide
+from mnemoscope.adapters.deciding import decide, held_of
 from mnemoscope.memory import Mnemoscope, load_settings, open_audit
 from tests.kit.held_writes import Quarantine, held_write
 from tests.kit.kills import said_by_killed
@@ -51,9 +52,21 @@ def decided(settings, approvals, choice):
     log.close()
 
 
-def all_decided(*given):
-    """Return what `decided` yields, in a process of its own."""
-    return [*decided(*given)]
+def all_decided(settings, approvals, choice, together=lambda: None):
+    """Return what `decided` yields, each of it begun *together* with another process."""
+    found = []
+    for each in approvals:
+        together()
+        found += decided(settings, [each], choice)
+    return found
+
+
+_TOGETHER: list[Any] = []
+
+
+def at_once(*given):
+    """Return `all_decided` of a process that waits for the other one before each."""
+    return all_decided(*given, together=_TOGETHER[0].wait)
 
 
 def decisions(settings):
@@ -66,17 +79,30 @@ def decisions(settings):
 
 def test_two_processes_that_decide_at_once_are_told_one_decision(settings, approvals):
     """Whichever was first, and the other one that it was not; one is sealed."""
+    processes = multiprocessing.get_context("fork")
+    given = [(settings, approvals, each) for each in ("approve", "reject")]
     with warnings.catch_warnings(action="ignore"):  # threads of other tests are not theirs
-        pool = multiprocessing.get_context("fork").Pool(2)
+        pool = processes.Pool(2, _TOGETHER.append, (processes.Barrier(2),))
     with pool:
-        told = pool.starmap(
-            all_decided, [(settings, approvals, each) for each in ("approve", "reject")]
-        )
+        told = pool.starmap(at_once, given, chunksize=1)
 
     for (one, is_first), (other, is_also_first) in zip(*told, strict=True):
         assert one == other
         assert is_first != is_also_first
     assert decisions(settings) == APPROVALS
+
+
+def test_whoever_read_before_another_decided_is_told_so(settings, approvals, monkeypatch):
+    """What was read is old by the time that it is recorded: what is sealed counts."""
+    log = open_audit(**settings)
+    before = held_of(log, approvals[0])
+    decide(log, approvals[0], "reject", by="ada")
+    monkeypatch.setattr("mnemoscope.adapters.deciding.held_of", lambda *_given: before)
+    found = decide(log, approvals[0], "approve", by="grace")
+    log.close()
+
+    assert (found.choice, found.is_first) == ("reject", False)
+    assert decisions(settings) == 1
 
 
 def test_a_process_that_is_killed_has_decided_or_has_not(settings, approvals):

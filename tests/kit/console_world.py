@@ -41,14 +41,12 @@ def let_wait(settings: dict[str, Any], cards: int = 1) -> None:
     """Have one of each wait in the trail of *settings*, and *cards* held writes."""
     known = load_settings(**settings, sinks="audit", pii_model="none")
     scope = Mnemoscope(known, rules=[Quarantine()])
-    for number in range(cards):
-        held_write(scope, f"prefers the window seat, table {number}", key=f"k{number}")
     goldens = {"amount": 40, "currency": "EUR"}
     gate = Approval(
         "refund replies", outcome=lambda _text: 0.62, source="grounding@3", goldens=goldens
     )
     reply = Draft(
-        "Dear {{first_name}}, your refund of 45 EUR is on its way.",
+        "Thank you for waiting, {{first_name}}. We have sent the refund today.",
         steps=("look up the order", "read the refund policy", "write the reply"),
         values={"amount": 45, "currency": "EUR"},
     )
@@ -58,4 +56,6 @@ def let_wait(settings: dict[str, Any], cards: int = 1) -> None:
         draft(scope, blind, "Welcome back!", {"configurable": {"thread_id": "thread-8"}})
         stopped = Facts(Point.MODEL, cost_usd=2.31, model_calls=41, output_tokens=6_120)
         scope.tell_verdict(Stopping(max_cost_usd=2.0), stopped)
+    for number in range(cards):
+        held_write(scope, f"prefers the window seat, table {number}", key=f"k{number}")
     scope.close()

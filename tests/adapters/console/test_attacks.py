@@ -320,6 +320,11 @@ def test_a_form_of_anything_is_refused_and_no_fault(browser, body):
     assert browser.post("/decide", content=body, headers={**OURS, **kind}).status_code in {400, 403}
 
 
+def test_a_field_with_nul_is_refused(browser):
+    """No database takes it as text; PostgreSQL says so in an error."""
+    assert browser.submit("/decide", approval="a\0b", choice="approve").status_code == 400
+
+
 @pytest.fixture
 def behind_proxy(site):
     """Return a maker of browsers whose requests come from an address with a proxy's header."""

@@ -97,17 +97,19 @@ def test_a_blind_draft_shows_the_verdict_after_the_decision(browser, scoped):
     """Neither score nor reason nor findings before; all of it after."""
     scope = scoped()
     gate = Approval("replies", outcome=lambda _text: 0.875, source="judge@1", blind=1.0)
-    draft(scope, gate, "Your refund is on its way.", {"configurable": {"thread_id": "t-1"}})
+    text = "Your refund is on its way, {{name}}."
+    draft(scope, gate, text, {"configurable": {"thread_id": "t-1"}})
     page = browser.get("/").text
     approval = re.findall('name="approval" value="([^"]+)"', page)[0]
 
     answer = browser.submit("/decide", approval=approval, choice="approve", why="")
 
-    assert "Your refund is on its way." in page
+    assert text in page
     assert "decided blind" in page
+    assert "placeholder" not in page
     assert "<details>" not in page
     assert "0.875" not in page
-    assert "would have let it pass: yes" in answer.text
+    assert "would have let it pass: no" in answer.text
 
 
 def test_a_stopped_run_is_shown_with_its_facts_until_it_is_acknowledged(browser, scoped):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from secrets import token_hex
 from typing import TypedDict
 
 import orjson
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 from loguru import logger
@@ -15,6 +18,7 @@ from loguru import logger
 from mnemoscope.memory import Approval, Draft, Mnemoscope, load_settings
 from mnemoscope.memory import Approval as Gate
 from mnemoscope.memory.api import Redaction
+from tests.kit.children import exit_code_of_child
 from tests.kit.gate_trail import (
     STAGES,
     AuditedDecisions,
@@ -50,12 +54,12 @@ def scope(tmp_path):
 class Running:
     """One run of a graph that has but the node."""
 
-    def __init__(self, scope, gate, *, is_async=False, read=None):
+    def __init__(self, scope, gate, *, is_async=False, read=None, saver=None):
         builder = StateGraph(State)
         builder.add_node("approve", scope.approval_node(gate, is_async=is_async, read=read))
         builder.add_edge(START, "approve")
-        self.graph = builder.compile(checkpointer=InMemorySaver())
-        self._threads = 0
+        self.graph = builder.compile(checkpointer=saver or InMemorySaver())
+        self._threads, self._config = 0, {"configurable": {"thread_id": "t1"}}
 
     def start(self, draft=DRAFT):
         self._threads += 1
@@ -414,3 +418,28 @@ def test_a_mode_that_was_not_changed_after_a_decision_follows_as_the_run_goes_on
 
     (change,) = evidence(scope, "GateAgreement")
     assert (change["mode"], change["stage"], change["version"]) == ("auto", 10, gate.version)
+
+
+def test_a_process_killed_between_its_decision_and_its_state_leaves_one_decision(
+    scope, tmp_path, monkeypatch
+):
+    """The run goes on in another process with what was sealed, whatever it is resumed with."""
+
+    def resumed(answer):
+        with SqliteSaver.from_conn_string(f"{tmp_path}/state.db") as saver:
+            run = Running(scope, Approval("g", outcome=lambda _text: 0.9), saver=saver)
+            return run.start() if answer is None else run.resume(answer)
+
+    def die(*_given, **_options):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def decide_and_die():
+        monkeypatch.setattr("mnemoscope.adapters.langgraph.approval.change_mode", die)
+        resumed("approve")
+
+    assert "__interrupt__" in resumed(None)
+    assert exit_code_of_child(decide_and_die) == -signal.SIGKILL
+    ended = resumed("reject")
+
+    assert (ended["approval"]["choice"], ended["approval"]["overruled"]) == ("approve", "reject")
+    assert decisions(scope) == ["approve"]

@@ -179,14 +179,14 @@ class _Node:
                     raise
                 return sealed, {}
             choice, answer = _answer(said)
+            if choice is not None and choice is not Choice.SKIP:
+                return self._record(found, choice, answer), answer
             sealed = self._sealed(found)
-            if sealed is None and choice is Choice.SKIP:
-                self._record(found, choice, answer, skips)
-                skips += 1
-            elif sealed is None and choice is not None:
-                sealed = self._record(found, choice, answer)
             if sealed is not None:
                 return sealed, answer
+            if choice is Choice.SKIP:
+                self._record(found, choice, answer, skips)
+                skips += 1
 
     def _sealed(self, found: Mapping[str, Any]) -> Choice | None:
         """Return what was decided in the trail, from which the mode may still be to follow."""

@@ -66,12 +66,14 @@ def _details(event: Event) -> dict[str, Any]:
     verdict, budget = event.part(VerdictEvent), event.part(BudgetEvent)
     if verdict is not None:
         approval = verdict.evidence.get("approval")
+        # Whoever decides may read this first, and is to decide before the verdict is shown.
+        is_blind = bool(verdict.evidence.get("is_blind"))
         return {
             "rule": verdict.rule,
             "point": verdict.point.value,
-            "reason": _code(verdict.reason),
+            "reason": "blind" if is_blind else _code(verdict.reason),
             "approval": approval and _code(approval),
-            "figures": _figures(verdict.evidence),
+            "figures": {} if is_blind else _figures(verdict.evidence),
         }
     if budget is not None:
         figures = {"spent": budget.spent, "limit": budget.limit, "period_s": budget.period_s}

@@ -281,7 +281,7 @@ def test_a_share_is_blind_and_it_is_drawn_by_the_approval(scope):
 def test_a_draft_is_in_the_encrypted_detail_of_its_verdict_and_nowhere_else(scope, tmp_path):
     """Redacted, with evidence whose places are those of the redacted text."""
     run = Reading(scope, Approval("g", goldens=GOLDENS))
-    run.start("marzipan for bob@example.com, {{first_name}}")
+    run.start("marzipan for bob@mail.example.com, {{first_name}}")
     assert scope.flush()
 
     (row,) = [each for each in scope.audit.rows() if each.store == "rule"]

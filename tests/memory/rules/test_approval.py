@@ -29,6 +29,7 @@ from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.verdict_event import VerdictEvent
 from tests.kit.event_parts import parts_of
 from tests.kit.gate_trail import (
+    STAGES,
     Answer,
     AuditedDecisions,
     Decided,
@@ -58,9 +59,9 @@ def verdict(gate, draft, **known):
     return gate.decide(facts_from(facts.text()))
 
 
-def left_alone(gate, *, drawn=0.0):
+def left_alone(gate, *, drawn=0.0, stage=100):
     """Bind *gate* to a trail in which humans have agreed with it."""
-    gate.bind(KeyedHashes(bytes(32)), lambda: Stages(100))
+    gate.bind(KeyedHashes(bytes(32)), lambda: Stages(stage))
     gate._share = drawn
     return gate
 
@@ -414,3 +415,33 @@ def test_each_change_of_mode_is_made_again_from_the_trail(trail):
     changes = [each["change"] for each in evidence_in(rows, "GateAgreement")]
     assert changes == ["agreed", "disagreed", "reset"]
     assert made_again(rows) == {Answer.SAME}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_in_each_stage_its_share_of_passes_goes_on(stage):
+    """Of the last, all but the tenth that a human is asked about for ever."""
+    gate = left_alone(Approval(outcome=lambda _text: 1.0, mode="auto"), stage=stage, drawn=0.1)
+
+    reasons = [verdict(gate, f"{GOOD} {number}").reason for number in range(1_000)]
+
+    assert abs(reasons.count("auto") / 1_000 - min(stage, 90) / 100) < 0.04
+    assert set(reasons) == {"auto", "drawn"}
+
+
+def test_blind_decisions_that_disagree_keep_a_gate_from_going_wider(trail):
+    """Though all together agree: they are of those who were shown nothing to agree with."""
+    for number in range(60):
+        is_blind = number < 5
+        choice = Decided.EDIT if is_blind and number < 2 else Decided.APPROVE
+        event = decision_event(
+            f"a{number}", choice, gate="g", version="v", passed=True, is_blind=is_blind
+        )
+        trail.record(event)
+    assert change_mode(trail, "g", "v") == "shadow"  # 3 of 5
+
+    for number in range(60, 65):
+        event = decision_event(
+            f"a{number}", Decided.APPROVE, gate="g", version="v", passed=True, is_blind=True
+        )
+        trail.record(event)
+    assert change_mode(trail, "g", "v") == "auto"  # 8 of 10

@@ -22,6 +22,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from typing_extensions import TypedDict
 
 from mnemoscope.memory import (
+    Approval,
     Budget,
     ConfigurationError,
     Facts,
@@ -147,6 +148,17 @@ def test_a_forged_body_does_not_verify(receiver, make_scope):
         Webhook(SECRET).verify(body.replace(b"held", b"used"), headers)
     with pytest.raises(WebhookVerificationError):
         Webhook(SECRET).verify(body, headers | {"webhook-id": "msg_other"})
+
+
+def test_of_a_blind_decision_the_verdict_is_not_sent(receiver, make_scope):
+    """Whoever decides may read the message first."""
+    gate = Approval("g", outcome=lambda _text: 0.3, blind=1.0, places=["*"])
+    scope = make_scope([gate])
+    approval = hold(scope)
+    assert scope.flush()
+
+    data = received(receiver)[0]["data"]
+    assert (data["approval"], data["reason"], data["figures"]) == (approval, "blind", {})
 
 
 def test_a_reason_in_words_stays_here(receiver, make_scope):

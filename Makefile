@@ -215,6 +215,9 @@ docs:  ## Build the documentation as a site, into build/site
 	@.venv-docs/bin/zensical build --clean --strict
 	@echo "open build/site/index.html"
 
+docs-check: docs $(STAMP)  ## Type each symptom into the built site's search, follow its links, and look at each page at two widths
+	@$(PY) docs/site_check.py
+
 dashboards: $(STAMP)  ## Build the dashboards and alert rules anew from grafana/*.py
 	@$(PY) grafana/build.py
 

@@ -110,7 +110,7 @@ class Mnemoscope:
         self._observed: dict[str, Guard] = {}
         self._vault: GuardedVault | None = None
         self._posted: Outcomes | None = None
-        self._asked_elsewhere: list[KeyedRule] = []
+        self._checks: dict[str, Callable[[], Check]] = {}
         if self._settings.disabled:
             return
         from .build import build  # noqa: PLC0415 - the sinks cost time to import
@@ -839,6 +839,7 @@ class Mnemoscope:
 
     def bind_rule(self, rule: KeyedRule) -> Decisions | None:
         """Let a rule that is asked elsewhere use the key and the trail, and return the trail."""
+        from .rules.capabilities import ChecksItself  # noqa: PLC0415
         from .rules.run_facts import KeyedHashes  # noqa: PLC0415
 
         parts = self._parts
@@ -850,7 +851,8 @@ class Mnemoscope:
             parts.accounting.keep_decisions(AuditedDecisions(parts.audit))
         decisions = parts.accounting.decisions
         rule.bind(KeyedHashes(parts.services.digest_key("rules")), lambda: decisions)
-        self._asked_elsewhere.append(rule)
+        if isinstance(rule, ChecksItself):
+            self._checks[rule.check().name] = rule.check
         return decisions
 
     def subject(self, person: str, tenant: str | None = None) -> Subject | None:
@@ -959,13 +961,13 @@ class Mnemoscope:
         )
 
     def _checks_of_rules(self) -> dict[str, Callable[[], Check]]:
-        given: tuple[object, ...] = (*self.rules, *self._asked_elsewhere)
-        if not given:
-            return {}
+        rules: tuple[object, ...] = self.rules
+        if not rules:
+            return self._checks
         from .rules.capabilities import ChecksItself  # noqa: PLC0415 - only where there are rules
 
-        found = [each for each in given if isinstance(each, ChecksItself)]
-        return {each.check().name: each.check for each in found}
+        own = {each.check().name: each.check for each in rules if isinstance(each, ChecksItself)}
+        return {**own, **self._checks}
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Wait until every sink has everything so far. False after *timeout_s*, or a loss."""

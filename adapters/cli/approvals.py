@@ -160,18 +160,18 @@ def check(
     says something else of one, with 3 if the file lacks one of the four kinds of drafts.
     """
     from ...memory.rules.approval import Approval as ApprovalGate
-    from ...memory.rules.gate_goldens import judge_goldens, lacking, read_goldens
+    from ...memory.rules.gate_goldens import judged, lacking, read_goldens
     from .approvals_screen import goldens_screen
     from .scope import found_at
 
     goldens, found = read_goldens(file), found_at(gate, "--gate")
     if not isinstance(found, ApprovalGate):
         raise CommandError(f"{gate} is a {type(found).__qualname__}, not an Approval", USAGE)
-    answers = judge_goldens(found, goldens)
+    answers = [judged(found, each) for each in goldens]
     if json:
         shown = [
-            {"name": each.golden.name, "expect": each.golden.expect, "said": each.said}
-            | {"right": each.is_right, "evidence": each.evidence}
+            {"name": each.name, "expect": each.expect, "said": each.said}
+            | {"right": each.is_right, "evidence": dict(each.evidence)}
             for each in answers
         ]
         Console().print_json(json_text(shown))

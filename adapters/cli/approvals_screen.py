@@ -18,7 +18,7 @@ from ..toolkit.type_guards import is_dict
 if TYPE_CHECKING:
     from ...audit.decisions import Held
     from ...audit.record.rows import AuditRow
-    from ...memory.rules.gate_goldens import GateAnswer
+    from ...memory.rules.gate_goldens import GateGolden
 
 _FOLDED = frozenset({"rule", "reason", "gate", "golden", "violations"})
 
@@ -90,14 +90,14 @@ def agreement_screen(found: Sequence[Mapping[str, Any]]) -> RenderableType:
     return table
 
 
-def goldens_screen(answers: Sequence[GateAnswer]) -> RenderableType:
+def goldens_screen(answers: Sequence[GateGolden]) -> RenderableType:
     """Return a table of goldens, with what a gate said of each."""
     table = _table("golden", "expected", "said", "composite", "violations")
     for each in answers:
         composite = each.evidence["composite"]
         table.add_row(
-            each.golden.name,
-            each.golden.expect,
+            each.name,
+            each.expect,
             Text(each.said, "" if each.is_right else "bold red"),
             "" if composite is None else f"{composite:.2f}",
             str(each.evidence["violations"]),

@@ -35,7 +35,7 @@ from ..errors import ConfigurationError
 from .agreement import AUTO, SHADOW
 from .approval_evidence import GUARDRAILS, Hit, guardrail_hits, is_equal, is_prose, mismatches
 from .capabilities import ForeseesActions
-from .model_family import shared_families
+from .model_family import sentence, shared_family
 from .rule import ALLOW, Action, Fact, Facts, Fails, Verdict
 from .run_facts import KeyedHashes
 
@@ -111,7 +111,7 @@ class Approval(ForeseesActions):
 
     It passes if the mean of the scored levels is 0.8 or more and no guardrail is violated. In mode
     ``shadow`` a human is always asked. In mode ``auto`` what passes with all levels scored goes on
-    without, once humans have agreed with the gate; see `Mode`. A share still goes to them.
+    without, once humans have agreed with this version of the gate; a share still goes to them.
 
     Args:
         name: Its name in events and metrics, and of its agreement.
@@ -196,37 +196,22 @@ class Approval(ForeseesActions):
         asked = [self._wanted, self._source, self._goldens, self._judged_by, self._prompts]
         # Keyed: goldens are a user's, and few enough to be guessed.
         self.version = hashes.of_json([asked, GUARDRAILS, BAR, self._most_chars])
-        if self._shared() and (self.name, self._composer) not in _warned:
-            _warned.add((self.name, self._composer))
-            logging.getLogger("mnemoscope").warning("gate %s: %s", self.name, self._families()[1])
+        if (family := self._shared_family()) and (self.name, family) not in _warned:
+            _warned.add((self.name, family))
+            logging.getLogger("mnemoscope").warning("gate %s: %s", self.name, sentence(family))
 
     def check(self) -> Check:
         """Return whether its judges are of another family of models than what they judge."""
         from ..health.model import Check, State  # noqa: PLC0415 - by whoever looks
 
-        is_good, detail = self._families()
-        state = State.OK if is_good else State.WARNING
-        return Check(name=f"gate.{self.name}", state=state, detail=detail)
+        family = self._shared_family()
+        state = State.OK if family == "" else State.WARNING
+        return Check(name=f"gate.{self.name}", state=state, detail=sentence(family))
 
-    def _shared(self) -> list[str]:
-        return shared_families([self._composer], self._judged_by)[0]
-
-    def _families(self) -> tuple[bool, str]:
-        """Return whether all is well with the families of models, and a line about them."""
+    def _shared_family(self) -> str | None:
         if not any(self._judges.values()):
-            return True, "no model judges"
-        shared, is_known = shared_families([self._composer], self._judged_by)
-        if shared:
-            return False, (
-                f"composer and judge are both models of {', '.join(shared)}: a model favours what "
-                "is like its own, so let one of another family judge"
-            )
-        if not is_known:
-            return False, (
-                "whether composer and judge are of one family of models is unknown: name them by "
-                "composer= and judged_by="
-            )
-        return True, "composer and judge are of different families of models"
+            return ""  # it compares, and no model judges
+        return shared_family(self._composer, self._judged_by)
 
     # -- facts -------------------------------------------------------------------------------------
 

@@ -9,30 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
-from typing import Any, Protocol
+from typing import Any
 
 from ...telemetry.text import json_text
 from .approval import Score
 
 _ASKED = "draft"
-
-
-class DecisionModel(Protocol):
-    """A model that answers typed questions."""
-
-    @property
-    def model(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def InputType(self) -> Any:  # noqa: N802 - LangChain's own name
-        """The class of what it is invoked with: a dict with annotations."""
-        ...
-
-    def invoke(self, request: Any, /) -> Any:
-        """Return the answers to the questions of a request."""
-        ...
 
 
 class DecisionJudge:
@@ -54,9 +36,9 @@ class DecisionJudge:
         version: A hash of model and question, which is part of the gate's version.
     """
 
-    def __init__(self, model: DecisionModel, question: Any, *, good: Collection[str] = ()) -> None:
+    def __init__(self, model: Any, question: Any, *, good: Collection[str] = ()) -> None:
         self._model, self._question, self._good = model, question, frozenset(good)
-        self.model = model.model
+        self.model = str(model.model)
         judged_by = [self.model, type(question).__name__, question.model_dump(), sorted(good)]
         self.version = hashlib.sha256(json_text(judged_by).encode()).hexdigest()[:16]
         # LangChain's own class and that of its integrations differ in the name of this.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from ...telemetry.event.verdict_event import Point
 from ...telemetry.text import is_a
@@ -27,39 +28,27 @@ KINDS: Final = {
 _KEYS = frozenset({"name", "draft", "steps", "values", "expect"})
 
 
-@dataclass(frozen=True, slots=True)
-class GateGolden:
+class GateGolden(NamedTuple):
     """
     A draft, and what a gate has to say of it.
 
     Attributes:
         name: Its name, which is shown.
         expect: ``pass``, or the reason of the verdict that holds it.
+        said: What the gate says, likewise. Empty: nothing yet.
+        evidence: Its scores and codes.
     """
 
     name: str
     draft: Draft
     expect: str
-
-
-@dataclass(frozen=True, slots=True)
-class GateAnswer:
-    """
-    What a gate said of a golden.
-
-    Attributes:
-        said: ``pass``, or the reason.
-        evidence: Scores and codes.
-    """
-
-    golden: GateGolden
-    said: str
-    evidence: dict[str, Any] = field(default_factory=dict[str, Any])
+    said: str = ""
+    evidence: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def is_right(self) -> bool:
         """Whether it is what was expected."""
-        return self.said == self.golden.expect
+        return self.said == self.expect
 
 
 def read_goldens(path: Path) -> list[GateGolden]:
@@ -95,25 +84,22 @@ def _golden(found: Any, where: str) -> GateGolden:
     return GateGolden(str(known["name"]), draft, str(known["expect"]))
 
 
-def judge_goldens(gate: Approval, goldens: list[GateGolden]) -> list[GateAnswer]:
-    """Return what *gate* says of each, at the bar that it has in production; judges are asked."""
-    return [_answer(gate, each) for each in goldens]
-
-
-def _answer(gate: Approval, golden: GateGolden) -> GateAnswer:
+def judged(gate: Approval, golden: GateGolden) -> GateGolden:
+    """Return *golden* with what *gate* says, at the bar of production; its judges are asked."""
     verdict = gate.decide(Facts(Point.NODE, known=gate.facts(golden.draft)))
     goes_on = verdict.reason in {SHADOW, AUTO, "drawn"}
-    return GateAnswer(golden, GOES_ON if goes_on else verdict.reason, dict(verdict.evidence))
+    said = GOES_ON if goes_on else verdict.reason
+    return golden._replace(said=said, evidence=verdict.evidence)
 
 
-def lacking(answers: list[GateAnswer]) -> list[str]:
-    """Return the kinds that there is no golden of."""
-    found = [(each.golden.expect, str(each.evidence["violations"]).split()) for each in answers]
+def lacking(goldens: Sequence[GateGolden]) -> list[str]:
+    """Return the kinds that none of *goldens*, which were judged, is of."""
+    found = [(each.expect, str(each.evidence["violations"])) for each in goldens]
     return [
         name
         for name, (expect, codes) in KINDS.items()
         if not any(
-            expect == said and (not codes or set(codes.split()) & set(violations))
+            expect == said and (not codes or set(codes.split()) & set(violations.split()))
             for said, violations in found
         )
     ]

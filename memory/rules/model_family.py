@@ -39,9 +39,24 @@ def family_of(model: str) -> str | None:
     return None
 
 
-def shared_families(composers: Iterable[str], judges: Iterable[str]) -> tuple[list[str], bool]:
-    """Return the families that are on both sides, and whether the family of each is known."""
-    sides = [[family_of(each) for each in side] for side in (composers, judges)]
-    known = all(side and None not in side for side in sides)
-    both = set(sides[0]) & set(sides[1]) - {None}
-    return sorted(each for each in both if each), known
+def shared_family(composer: str, judges: Iterable[str]) -> str | None:
+    """Return the family of *composer* and one of *judges*. Empty: of none. None: it is unknown."""
+    own, others = family_of(composer), {family_of(each) for each in judges} or {None}
+    if own is not None and own in others:
+        return own
+    return None if own is None or None in others else ""
+
+
+def sentence(family: str | None) -> str:
+    """Return a line about what `shared_family` returned."""
+    if family is None:
+        return (
+            "whether composer and judge are of one family of models is unknown: name them by "
+            "composer= and judged_by="
+        )
+    if not family:
+        return "no judge is a model of the composer's family"
+    return (
+        f"composer and judge are both models of {family}: a model favours what is like its own, so "
+        "let one of another family judge"
+    )

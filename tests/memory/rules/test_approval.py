@@ -33,6 +33,8 @@ from tests.kit.gate_trail import (
     Answer,
     AuditedDecisions,
     Decided,
+    Decision,
+    GateAgreement,
     change_mode,
     decision_event,
     evidence_in,
@@ -445,3 +447,54 @@ def test_blind_decisions_that_disagree_keep_a_gate_from_going_wider(trail):
         )
         trail.record(event)
     assert change_mode(trail, "g", "v") == "auto"  # 8 of 10
+
+
+# -- events of before there were versions ----------------------------------------------------------
+
+OLD_GATE = {
+    "gate.wanted": "outcome",
+    "gate.violations": "",
+    "gate.source": "judge@1",
+    "gate.is_auto": False,
+    "gate.is_drawn": True,
+    "gate.failed": None,
+    "gate.confidence": 1.0,
+    "gate.outcome": 0.9,
+}
+OLD_DECISION = {"approval": "a1", "choice": "approve", "gate": "g", "passed": 1, "used": 0}
+OLD_COUNT = {"changes": 0, "decided": 50, "agreed": 45, "rejected_passes": 0, "is_reset": False}
+
+
+@pytest.mark.parametrize(
+    ("rule", "known", "evidence"),
+    [
+        (
+            Approval("g"),
+            OLD_GATE,
+            {
+                "gate": "g",
+                "passed": 1,
+                "composite": 0.9,
+                "outcome": 0.9,
+                "violations": "",
+                "confidence": 1.0,
+                "source": "judge@1",
+            },
+        ),
+        (Decision(), {**OLD_DECISION, "why": ""}, OLD_DECISION),
+        (
+            GateAgreement(),
+            {"gate": "g", "mode": "shadow", **OLD_COUNT},
+            {"gate": "g", "mode": "auto", "change": "agreed", "agreement": 0.9},
+        ),
+        (
+            GateAgreement(),
+            {"gate": "g", "mode": "auto", **OLD_COUNT, "agreed": 30, "rejected_passes": 1},
+            {"gate": "g", "mode": "shadow", "change": "disagreed", "agreement": 0.6},
+        ),
+    ],
+    ids=["verdict", "decision", "to auto", "to shadow"],
+)
+def test_verdicts_of_before_there_were_versions_are_made_again(rule, known, evidence):
+    """From facts that lack what is counted by now; they are no version's."""
+    assert rule.decide(Facts(Point.NODE, known=known)).evidence == evidence

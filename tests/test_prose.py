@@ -65,6 +65,7 @@ def test_what_a_program_writes_says_so():
         ("It waits \u2014 the next one waits too.", [True]),
         ("Do it like this:\n\n```\na: b; c\n```", [False]),
         ("There are kinds of them:\n\n* one of them\n* another of them", [False] * 3),
+        ("Do it all like this:\n\nand then like that.", [True, False]),
         ("Do it like this: now\n\nand then like that.", [True, False]),
         ("# A heading: it has one\n\nA text of some words.", [False]),
         ("Set `a: b` and `c; d` as you like.", [False]),
@@ -81,7 +82,6 @@ def test_what_a_program_writes_says_so():
         ("At 10:31 it was 3:1 for us.", [False]),
         ("See https://example.com/a:b;c for that.", [False]),
         ("One is said, e.g. this one, to you.", [False]),
-        ("---\ntitle: a; b\n---\n\nA text of some words.", [False]),
         ("::: a.public.name\n\nA text of some words.", [False]),
     ],
 )

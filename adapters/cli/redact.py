@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
+from ...memory.errors import ConfigurationError
 from .exit_codes import CommandError, say
 from .options import Tenant
 
@@ -82,6 +83,11 @@ def redact(
     """
     from .text_pieces import NotTextError, pieces
 
+    # Left out unsaid, a secret or a receiver would be believed to be in use.
+    if serve and (file or explain or as_json):
+        raise ConfigurationError("--serve takes no FILE, --explain or --json")
+    if not serve and (secret_file or forward or tls_cert or tls_key):
+        raise ConfigurationError("--secret-file, --forward and --tls-… need --serve")
     redactor = _redactor(pii_model, operator)
     if serve:
         from .redact_serving import Listening, serve_redactor

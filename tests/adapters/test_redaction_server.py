@@ -205,6 +205,16 @@ def test_protobuf_comes_back_as_protobuf(client, packed):
 class TestClosed:
     """Whatever goes wrong is a status and a sentence of ours."""
 
+    def test_a_page_of_somebody_s_may_not_ask(self, client):
+        """A browser asks first whether it may send JSON, and is allowed nothing."""
+        answer = client.options(
+            "/mask",
+            headers={"origin": "https://example.com", "access-control-request-method": "POST"},
+        )
+
+        assert answer.status_code == 405
+        assert not [each for each in answer.headers if each.startswith("access-control")]
+
     def test_a_redaction_that_raises(self, caplog):
         """Its message may quote the document."""
 
@@ -306,6 +316,17 @@ class TestCommand:
 
         assert (code, served) == (4, {})
         assert said in capfd.readouterr().err
+
+    @pytest.mark.parametrize("arguments", [["--explain"], ["--json"], ["notes.txt"]])
+    def test_what_is_of_a_text_is_not_left_out_unsaid(self, serve, arguments):
+        """A server has no text of its own."""
+        assert serve(*arguments) == (4, {})
+
+    @pytest.mark.parametrize("option", ["--secret-file", "--forward", "--tls-cert", "--tls-key"])
+    def test_what_is_of_the_server_needs_it(self, option, capfd):
+        """A secret that nobody asks for would be believed in."""
+        assert run(["redact", option, "x"]) == 4
+        assert "need --serve" in capfd.readouterr().err
 
     def test_the_secret_is_that_of_the_file(self, serve, tmp_path):
         """Without its line end."""

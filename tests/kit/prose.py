@@ -27,7 +27,6 @@ from markdown_it.token import Token
 
 _LEAST_WORDS = 3
 _LEAST_CELL_WORDS = 8
-_FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _REPLACED = re.compile(r"^(:::|--8<--)")
 _LABEL = re.compile(
     r"((?:`[^`]{1,60}`(?:, | and )?){1,4}|\*\*[^*:]{1,60}\*\*|\[[^]:]{1,60}\]\([^)]*\)):\s"
@@ -50,7 +49,7 @@ class Sentence(NamedTuple):
 
 def sentences_of(page: str, *, with_tables: bool = True) -> list[Sentence]:
     """Return the sentences of a page of Markdown, in order."""
-    tokens = _READER.parse(_FRONT.sub("", page))
+    tokens = _READER.parse(page)
     return [each for text in _texts_of(tokens, with_tables) for each in _split(text)]
 
 

@@ -10,6 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 from tests.kit.console_application import ADDRESS, FOLDER, TEXTS, remember, store_of
+from tests.kit.patience import GIVE_UP_S
 from tests.kit.served_console import served
 
 WIDTHS = (360, 768, 1280)
@@ -74,7 +75,7 @@ def type_in(page, label, text):
 def download(page, folder):
     """Wait until the work has ended, and return the file that it has made."""
     link = page.get_by_role("link", name="Download")
-    link.wait_for(timeout=300_000)
+    link.wait_for(timeout=1e3 * GIVE_UP_S)
     with page.expect_download() as begun:
         link.press("Enter")
     path = folder / begun.value.suggested_filename
@@ -138,7 +139,7 @@ def test_a_run_and_the_reach_of_its_memory(chromium, console, axe, scheme):
     follow(page, "button", "Blast radius of m1")
     film.shot("radius")
     type_in(page, "Type withdraw 1 memory", "withdraw 1 memory")
-    page.get_by_text("Withdrawn: none is left.").wait_for(timeout=300_000)
+    page.get_by_text("Withdrawn: none is left.").wait_for(timeout=1e3 * GIVE_UP_S)
     film.shot("withdrawn")
     follow(page, "link", "Health")
     film.shot("health")

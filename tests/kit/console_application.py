@@ -9,6 +9,7 @@ from pathlib import Path
 from langgraph.store.sqlite import SqliteStore
 
 from mnemoscope.memory import Mnemoscope, context, load_settings
+from tests.kit.patience import GIVE_UP_S
 
 FOLDER = "CONSOLE_APPLICATION"
 """The variable that says where its store is."""
@@ -25,7 +26,7 @@ TEXTS = (
 def store_of(folder: str | Path) -> SqliteStore:
     """Return the bare store of the application in *folder*."""
     connection = sqlite3.connect(
-        Path(folder) / "store.db", check_same_thread=False, isolation_level=None, timeout=60
+        Path(folder) / "store.db", check_same_thread=False, isolation_level=None, timeout=GIVE_UP_S
     )
     store = SqliteStore(connection)
     store.setup()

@@ -24,6 +24,7 @@ from ...memory.settings import load_settings
 from .rights import Right
 from .site import Site, Visit
 from .tables import Table, cost
+from .work import asked
 
 _KEPT_S = 10.0
 """Seconds for which an answer is good enough: looking again asks no store again."""
@@ -67,18 +68,9 @@ class Answers:
             at_s, future = self._asked.get(name, (0.0, None))
             # One thread a question at most: a store that hangs is not asked by a second one.
             if future is None or (future.done() and self._clock() - at_s >= _KEPT_S):
-                future = Future[Section]()
+                future = asked(name, question)
                 self._asked[name] = self._clock(), future
-                asking = partial(_ask, future, question)
-                threading.Thread(target=asking, name=f"mnemoscope-{name}", daemon=True).start()
             return future
-
-
-def _ask(future: Future[Section], question: Question) -> None:
-    try:
-        future.set_result(question())
-    except BaseException as exc:  # noqa: BLE001 - on a thread of ours; the page says what it was
-        future.set_exception(exc)
 
 
 def _said(future: Future[Section]) -> Section:
@@ -94,7 +86,7 @@ def _said(future: Future[Section]) -> Section:
 
 def routes(site: Site) -> list[Route]:
     """Return the route of the page."""
-    answers = Answers(site.health_s)
+    answers = Answers(site.answer_s)
     questions: dict[str, Question] = {
         "Doctor": partial(_doctor, site),
         "Queues": partial(_queues, site),
@@ -111,7 +103,7 @@ def routes(site: Site) -> list[Route]:
 
 def _doctor(site: Site) -> Section:
     if site.scope is not None:
-        found = site.scope.health(site.health_s / 2)
+        found = site.scope.health(site.answer_s / 2)
     elif site.environment_health is not None:
         found = site.environment_health()
     else:

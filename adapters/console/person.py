@@ -6,6 +6,7 @@ import os
 import shlex
 import threading
 from collections.abc import Mapping
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,9 +40,13 @@ from ..customer_requests.who import named, shared_line, who_lines
 from .rights import Right
 from .site import NotDoneError, Site, Visit
 from .tables import Table, cut, micros_of, page_of, second
-from .work import Ended, Work
+from .work import Ended, Work, asked
 
 _CHANGED = "They are known otherwise than you were shown. Nothing was changed: look them up again."
+
+
+_look_ups = threading.BoundedSemaphore(4)
+"""For look-ups in live stores, each of which may hang for good."""
 
 
 def routes(site: Site) -> list[Route]:
@@ -108,7 +113,14 @@ def _find(site: Site, query: CustomerQuery) -> Person:
     except UnknownSubjectError:
         if site.scope is None:
             raise
-        return person_in_scope(site.scope, query)
+    if not _look_ups.acquire(blocking=False):
+        raise NotDoneError(503, "The stores are being asked for others: look again later.")
+    future = asked("look-up", partial(person_in_scope, site.scope, query))
+    future.add_done_callback(lambda _done: _look_ups.release())
+    try:
+        return future.result(site.answer_s)
+    except FutureTimeoutError:
+        raise NotDoneError(503, "The stores do not answer: nobody can be found there.") from None
 
 
 def _shown(visit: Visit, purpose: str) -> tuple[CustomerQuery, Person]:

@@ -108,7 +108,7 @@ class Site:
         tenant: The one tenant whose people may be looked up. None: those of all tenants.
         clock: Seconds since 1970 UTC.
         look_step_s: See `LOOK_STEP_S`.
-        health_s: Seconds that the page *Health* waits for answers, of which any may hang.
+        answer_s: Seconds that a page waits for stores and sinks, of which any may hang.
     """
 
     log: AuditLog
@@ -119,7 +119,7 @@ class Site:
     tenant: str | None = None
     clock: Callable[[], float] = time.time
     look_step_s: float = LOOK_STEP_S
-    health_s: float = 4.0
+    answer_s: float = 4.0
     templates: Environment = field(default_factory=_templates, repr=False)
     threads: anyio.CapacityLimiter = field(
         default_factory=lambda: anyio.CapacityLimiter(THREADS), repr=False

@@ -8,8 +8,9 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
@@ -22,6 +23,23 @@ from .tables import Table
 
 _STEPS = 20
 """Steps that are told of: the latest."""
+
+
+T = TypeVar("T")
+
+
+def asked(name: str, question: Callable[[], T]) -> Future[T]:
+    """Ask *question* on a thread of its own, which no exit waits for."""
+    future = Future[T]()
+
+    def answer() -> None:
+        try:
+            future.set_result(question())
+        except BaseException as exc:  # noqa: BLE001 - whoever waits for the answer meets it
+            future.set_exception(exc)
+
+    threading.Thread(target=answer, name=f"mnemoscope-{name}", daemon=True).start()
+    return future
 
 
 class Ended(NamedTuple):
@@ -64,8 +82,8 @@ class Work:
         self.ended: Ended | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="mnemoscope-console-"))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        # A daemon: each kind of work can be broken off and done again, and must not hold an exit.
-        threading.Thread(target=self._run, args=(act,), name="mnemoscope-work", daemon=True).start()
+        # Each kind of work can be broken off and done again, and must not hold an exit.
+        asked("work", lambda: self._run(act))
 
     def tell(self, step: str) -> None:
         """Note that *step* begins."""

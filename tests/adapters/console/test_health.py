@@ -66,7 +66,7 @@ def test_what_hangs_is_unknown_and_is_not_asked_twice(at_health):
         return Health(checks=())
 
     try:
-        pages = at_health(times=3, environment_health=hangs, health_s=0.05)
+        pages = at_health(times=3, environment_health=hangs, answer_s=0.05)
     finally:
         released.set()
 
@@ -118,7 +118,7 @@ def test_stores_are_measured_by_their_own_counts(at_health, sealed):
     store = scope.store(InMemoryStore(), customer_at=1)
     store.put(("profiles", "c-ada"), "likes", {"text": "tea"})
 
-    (page,) = at_health(scope=scope, log=scope.audit, health_s=GIVE_UP_S)
+    (page,) = at_health(scope=scope, log=scope.audit, answer_s=GIVE_UP_S)
     said = words(page)
 
     assert "langgraph.store item unknown 1" in said

@@ -101,6 +101,42 @@ def erase(browser, customer=ADA):
     return done(browser, browser.submit(f"{path}/erase", phrase=f"erase {customer}"))
 
 
+class TestStoresAlone:
+    def test_whom_only_a_store_knows_is_found_there(self, browser, store):
+        """Written past mnemoscope, or before it: export and erasure have them all the same."""
+        store.put(("profiles", "c-eve"), "likes", {"text": "likes gooseberries on toast"})
+        store.put(("profiles", "c-eve"), "likes too", {"text": "likes quinces on toast"})
+
+        page = browser.submit("/person", customer="c-eve")
+        ended = erase(browser, "c-eve")
+
+        assert "found in live stores alone" in words(page)
+        assert "Forgotten." in words(ended)
+        assert store.search(("profiles", "c-eve")) == []
+
+    def test_a_store_that_hangs_keeps_nobody_waiting(self, site, tokens, monkeypatch, store):
+        """An id that the trail does not know is looked for there, for so many seconds."""
+        released = threading.Event()
+        search = InMemoryStore.batch
+
+        def hangs(self, ops):
+            released.wait(GIVE_UP_S)
+            return search(self, ops)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(InMemoryStore, "batch", hangs)
+            hasty = dataclasses.replace(site, answer_s=0.05)
+            with Browser(build_console(hasty)) as browser:
+                browser.get("/sign-in", params={"token": tokens[-1]})
+                known = browser.submit("/person", customer=ADA)
+                unknown = browser.submit("/person", customer="c-nil")
+            released.set()
+
+        assert known.status_code == 200
+        assert unknown.status_code == 503
+        assert "The stores do not answer" in words(unknown)
+
+
 class TestExport:
     def test_it_is_the_bundle_of_the_command(self, browser, log, tmp_path):
         """Trail and stores, with proofs that its own verify.py checks."""
@@ -264,6 +300,24 @@ class TestErasure:
         assert "Forgotten (resumed)." in words(second)
         requests = {data["request"] for _name, data in sealed(log, "privacy.erase")}
         assert len(requests) == 1
+
+    def test_a_receipt_that_cannot_be_written_is_made_the_next_time(
+        self, browser, log, monkeypatch, tmp_path
+    ):
+        """Nobody is known by then but the request: a look at it makes nobody known again."""
+        with monkeypatch.context() as patched:
+            patched.setattr("tempfile.mkdtemp", lambda **_given: str(tmp_path / "no" / "folder"))
+            first = erase(browser)
+        path = look_up(browser)
+        shown = browser.get(path)
+        known = log.subjects.resolve(ADA, TENANT)
+        second = erase(browser)
+
+        assert "no receipt could be written" in words(first)
+        assert "An erasure of them is under way" in words(shown)
+        assert known is None
+        assert "Forgotten (resumed)." in words(second)
+        assert file_of(browser, second)
 
     def test_without_stores_the_command_is_said(self, site, tokens, store):
         """Whole, quoted as a shell needs it; and nothing is erased."""

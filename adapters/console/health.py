@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from functools import partial
@@ -48,10 +47,10 @@ class Answers:
 
     Args:
         answer_s: Seconds that all of them have together.
-        clock: Monotonic seconds.
+        clock: Seconds.
     """
 
-    def __init__(self, answer_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, answer_s: float, clock: Callable[[], float]) -> None:
         self._clock, self._answer_s = clock, answer_s
         self._asked: dict[str, tuple[float, Future[Section]]] = {}
         self._guard = threading.Lock()
@@ -86,7 +85,7 @@ def _said(future: Future[Section]) -> Section:
 
 def routes(site: Site) -> list[Route]:
     """Return the route of the page."""
-    answers = Answers(site.answer_s)
+    answers = Answers(site.answer_s, site.clock)
     questions: dict[str, Question] = {
         "Doctor": partial(_doctor, site),
         "Queues": partial(_queues, site),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import itertools
 import os
 import re
 import threading
@@ -57,8 +58,8 @@ def test_the_doctor_says_what_the_command_does(at_health):
 
 
 def test_what_hangs_is_unknown_and_is_not_asked_twice(at_health):
-    """A store that is down costs one thread, however often somebody looks."""
-    asked, released = [], threading.Event()
+    """A store that is down costs one thread, however often and for how long somebody looks."""
+    asked, released, seconds = [], threading.Event(), itertools.count(NOW_S, 60)
 
     def hangs():
         asked.append(1)
@@ -66,7 +67,9 @@ def test_what_hangs_is_unknown_and_is_not_asked_twice(at_health):
         return Health(checks=())
 
     try:
-        pages = at_health(times=3, environment_health=hangs, answer_s=0.05)
+        pages = at_health(
+            times=3, environment_health=hangs, answer_s=0.05, clock=lambda: float(next(seconds))
+        )
     finally:
         released.set()
 
@@ -83,7 +86,7 @@ def test_an_answer_is_good_for_a_while(at_health):
         asked.append(1)
         return Health(checks=())
 
-    at_health(times=3, environment_health=answers)
+    at_health(times=3, environment_health=answers, clock=lambda: float(NOW_S))
 
     assert len(asked) == 1
 

@@ -54,6 +54,7 @@ MODE_AGE_S: Final = 10.0
 """Seconds for which the mode that was read last is good enough."""
 
 _HASH_SPACE = 16.0**16
+_MOST_SHOWN = 64
 _warned: set[tuple[str, str]] = set()
 
 
@@ -285,7 +286,8 @@ class Approval(ForeseesActions):
         Returns:
             JSON types: the ``draft``, its ``evidence`` (``steps`` and ``values``), and as
             ``findings`` what the gate found without a judge: ``mismatches`` with goldens, and as
-            ``guardrails`` the places in the draft. A blind decision is made without these.
+            ``guardrails`` the places in the draft, with their first words. A blind decision is made
+            without the findings.
         """
         known = {
             "draft": draft.text,
@@ -294,8 +296,12 @@ class Approval(ForeseesActions):
         }
         # As JSON types: a checkpointer could not save an interrupt that holds anything else.
         found: dict[str, Any] = redact(orjson.loads(json_text(known)))
-        hits = self._hits(found["draft"])
-        found["findings"]["guardrails"] = [each._asdict() for each in hits]
+        text = found["draft"]
+        found["findings"]["guardrails"] = [
+            # With the words: a checkpointer that redacts the draft moves the places.
+            {**each._asdict(), "text": text[each.start : each.end][:_MOST_SHOWN]}
+            for each in self._hits(text)
+        ]
         return found
 
     def _score(self, level: str, draft: Draft) -> Score:

@@ -243,10 +243,14 @@ def test_the_human_is_shown_draft_and_evidence_with_the_verdict_apart(scope):
         "amount": {"golden": 30, "found": 31},
         "currency": {"golden": "EUR", "found": None},
     }
-    assert [
-        (each["code"], shown["draft"][each["start"] : each["end"]])
-        for each in shown["findings"]["guardrails"]
-    ] == [("placeholder", "{{first_name}}"), ("spam", "act now")]
+    hits = shown["findings"]["guardrails"]
+    assert [(each["code"], each["text"]) for each in hits] == [
+        ("placeholder", "{{first_name}}"),
+        ("spam", "act now"),
+    ]
+    assert [shown["draft"][each["start"] : each["end"]] for each in hits] == [
+        each["text"] for each in hits
+    ]
     assert shown["verdict"]["violations"] == "placeholder spam"
     assert not {"reason", "passed", "composite"} & shown.keys()
 

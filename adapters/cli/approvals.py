@@ -119,6 +119,8 @@ def agreement(audit_url: AuditUrl = None, json: Json = False) -> None:
         Console().print_json(json_text(found))
     elif found:
         Console().print(agreement_screen(found))
+    if any(not each["version"] for each in found):
+        say("decisions from before versions were recorded count for no version")
     if not found:
         say("no verdict of a gate is recorded")
         raise typer.Exit(INCOMPLETE)

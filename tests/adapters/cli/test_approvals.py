@@ -341,6 +341,22 @@ def test_what_waits_and_how_far_humans_agree_are_metrics(settings, capfd):
     scope.close()
 
 
+def test_verdicts_of_no_version_are_said_to_count_for_none(settings, capfd):
+    """As those of before versions were recorded: here of a gate that no scope was given."""
+    gate = Approval("refunds", outcome=lambda _text: 1.0)
+    scope = Mnemoscope(settings)
+    scope.tell_verdict(gate, Facts(Point.NODE, known=gate.facts(_draft(), "a0")))
+    scope.close()
+    assert run(["approvals", "decide", "a0", "approve", "--decided-by", "grace"]) == 0
+    capfd.readouterr()
+
+    assert run(["approvals", "agreement"]) == 0
+    printed_lines = capfd.readouterr()
+    assert "count for no version" in printed_lines.err
+    assert "unknown" in printed_lines.out
+    assert "none" in printed_lines.out
+
+
 # -- goldens -------------------------------------------------------------------------------------
 
 FOUR = """

@@ -16,6 +16,7 @@ from mnemoscope.memory import (
     Stopping,
     context,
 )
+from tests.kit.command_line import run
 from tests.kit.console_browser import ORIGIN, Browser
 from tests.kit.console_world import draft
 from tests.kit.held_writes import Quarantine, held_write
@@ -179,3 +180,17 @@ def test_a_site_of_one_tenant_shows_and_decides_nothing_of_another(scoped, site,
     assert "marzipan" not in page
     assert len(answers) == 1
     assert {status for status, _text in answers} == {404}
+
+
+def test_what_the_console_records_is_a_trail_that_verifies(
+    browser, scoped, settings, monkeypatch, capfd
+):
+    """Sign-in, what was shown and a decision are sealed as all else is, and say whose they are."""
+    approval = held_write(scoped(Quarantine()))
+    browser.submit("/decide", approval=approval, choice="approve", why="")
+    for name, value in settings.items():
+        monkeypatch.setenv(f"MNEMOSCOPE_{name.upper()}", str(value))
+
+    assert run(["audit", "verify"]) == 0
+    assert run(["audit", "show", "--customer", "grace@example.com", "--json"]) == 0
+    assert '"sign_in"' in capfd.readouterr().out

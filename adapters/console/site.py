@@ -225,13 +225,38 @@ class Site:
         """
         secret, session = self.sessions.begin(who, rights)
         subject = Subject(who, tenant=None, keys=self.log.ring.current)
-        event = look_event(session, self.clock(), "sign_in", subject, Status.OK)
+        event = self.look(session, "sign_in", subject)
         try:
             await to_thread.run_sync(self.log.append, [event], limiter=self.threads)
         except AuditError:
             self.sessions.end(secret)
             raise NotDoneError(503, "The sign-in could not be recorded.") from None
         return secret, session
+
+    def look(
+        self,
+        session: SignedIn,
+        purpose: str,
+        subject: Subject | None,
+        status: Status = Status.OK,
+    ) -> Event:
+        """Return the event of something that a session did, about *subject*."""
+        return Event(
+            writer_id=secrets.token_hex(8),
+            writer_seq=1,
+            started_ns=round(self.clock() * 1e9),
+            duration_s=0.0,
+            operation="search_memory",
+            op_class=OperationClass.RECALL,
+            store="console",
+            method=purpose,
+            status=status,
+            trace=TraceRef(secrets.randbits(127) + 1, secrets.randbits(63) + 1),
+            subject=subject,
+            run=session.number,
+            purpose=purpose,
+            nested=True,
+        )
 
     async def read_form(self, request: Request) -> dict[str, str]:
         """
@@ -333,13 +358,9 @@ class Visit:
         Raises:
             AuditError: It was not recorded: show nothing.
         """
-        keys = self.site.log.ring.current
-        self.site.log.append(
-            [
-                self._event(purpose, Subject(who.customer, tenant=who.tenant, keys=keys))
-                for who in person.identities
-            ]
-        )
+        site, keys = self.site, self.site.log.ring.current
+        about = [Subject(who.customer, tenant=who.tenant, keys=keys) for who in person.identities]
+        site.log.append([site.look(self.session, purpose, each) for each in about])
 
     def seal_shown(self, seqs: Sequence[int]) -> None:
         """
@@ -356,32 +377,7 @@ class Visit:
 
     def seal_refusal(self, purpose: str) -> None:
         """Record, about nobody, that a look was refused or met nobody. Raises as `seal_look`."""
-        self.site.log.append([self._event(purpose, None, Status.DENIED)])
-
-    def _event(self, purpose: str, subject: Subject | None, status: Status = Status.OK) -> Event:
-        return look_event(self.session, self.site.clock(), purpose, subject, status)
-
-
-def look_event(
-    session: SignedIn, now_s: float, purpose: str, subject: Subject | None, status: Status
-) -> Event:
-    """Return the event of something that a session did, about *subject*."""
-    return Event(
-        writer_id=secrets.token_hex(8),
-        writer_seq=1,
-        started_ns=round(now_s * 1e9),
-        duration_s=0.0,
-        operation="search_memory",
-        op_class=OperationClass.RECALL,
-        store="console",
-        method=purpose,
-        status=status,
-        trace=TraceRef(secrets.randbits(127) + 1, secrets.randbits(63) + 1),
-        subject=subject,
-        run=session.number,
-        purpose=purpose,
-        nested=True,
-    )
+        self.site.log.append([self.site.look(self.session, purpose, None, Status.DENIED)])
 
 
 def _safely(visit: Visit, handler: Handler) -> Callable[[], Response]:

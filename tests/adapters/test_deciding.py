@@ -105,6 +105,23 @@ def test_whoever_read_before_another_decided_is_told_so(settings, approvals, mon
     assert decisions(settings) == 1
 
 
+def test_whoever_comes_after_a_kill_has_the_mode_follow(settings, approvals, monkeypatch):
+    """A decision was sealed, and its process was killed before the gate's mode was changed."""
+
+    def killed(*_given):
+        raise KeyboardInterrupt
+
+    log = open_audit(**settings)
+    monkeypatch.setattr("mnemoscope.adapters.deciding.change_mode", killed)
+    with pytest.raises(KeyboardInterrupt):
+        decide(log, approvals[0], "reject", by="ada")
+    monkeypatch.setattr("mnemoscope.adapters.deciding.change_mode", lambda *_given: "auto")
+    found = decide(log, approvals[0], "approve", by="grace")
+    log.close()
+
+    assert (found.choice, found.is_first, found.mode) == ("reject", False, "auto")
+
+
 def test_a_process_that_is_killed_has_decided_or_has_not(settings, approvals):
     """SIGKILL at any moment: what it was told holds, and the next process decides the rest."""
     chance = random.Random(1)  # noqa: S311 - moments to be killed at

@@ -104,6 +104,23 @@ def test_a_budget_is_raised_once_in_a_period(make_scope, is_async):
     assert scope.budgets[0].refused_calls == 2
 
 
+def test_what_was_granted_ends_with_the_period(make_scope, monkeypatch):
+    """The next one begins with the budget as it was, and may be asked about again."""
+    asked = []
+
+    def escalate(stop):
+        asked.append(stop.facts.known["limit"])
+        return GoOn(tokens=80)
+
+    scope = make_scope(escalate)
+    assert calls_made()[0] == 5
+    later = time.monotonic() + 2 * 86_400
+    monkeypatch.setattr(scope._parts.accounting.budgets, "clock", lambda: later)
+
+    assert calls_made()[0] == 5
+    assert asked == [100, 100]
+
+
 @both
 @pytest.mark.parametrize("answer", [None, "more", GoOn(usd=5)])
 def test_an_answer_that_grants_nothing_of_use_refuses(make_scope, is_async, answer):

@@ -360,6 +360,24 @@ def test_an_approval_of_before_approves_nothing_again(door, make_scope, clock):
     assert send(door, decide(approval), message_id="msg_2") == (200, "done")
 
 
+def test_a_decision_is_taken_once_however_the_senders_clock_goes(door, make_scope):
+    """Its timestamp says that it came after the write was held again: its id was seen before."""
+    scope = make_scope(Holding())
+    store = scope.store(InMemoryStore())
+    approval = hold(store)
+    assert scope.flush()
+    ahead = datetime.now(UTC) + timedelta(seconds=60)
+    assert send(door, decide(approval), at=ahead) == (200, "done")
+    store.put(("facts",), "k", {"likes": "tea"})
+    assert hold(store) == approval
+    assert scope.flush()
+
+    replayed = send(door, decide(approval), at=ahead)
+
+    assert replayed == (409, "this webhook-id was received before")
+    assert hold(store) == approval
+
+
 def test_what_is_not_held_cannot_be_decided(door, make_scope):
     """An id that nobody has."""
     assert send(door, decide("0123456789abcdef")) == (404, "there is no such approval")

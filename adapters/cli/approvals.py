@@ -179,7 +179,7 @@ def check(
         Console().print_json(json_text(shown))
     else:
         Console().print(goldens_screen(answers))
-    missing = lacking(answers)
+    missing = lacking(goldens)
     for each in missing:
         say(f"there is no golden of {each}")
     if not all(each.is_right for each in answers):

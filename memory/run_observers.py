@@ -83,7 +83,7 @@ class ObservedRun:
 
 class UndecidedError(Exception):
     """
-    The answer of an observer that cannot say yet. It is the wait itself: ask again after it.
+    The answer of an observer or a budget that cannot say yet. It is the wait: ask again after it.
 
     Args:
         ended: Done when there is something to say.

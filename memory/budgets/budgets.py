@@ -24,14 +24,14 @@ from ...telemetry.process.fork_lock import ForkLock
 from ..context import Scope
 from ..errors import BudgetExceededError, ConfigurationError
 from ..limits.sliding_window import SlidingSum
+from ..run_observers import GraphRun, UndecidedError
 from .budget import Budget
-from .under_way import BudgetWait, Reservation, UnderWay, wake
+from .under_way import Reservation, UnderWay, wake
 
 if TYPE_CHECKING:
     from ..errors import RuleError
     from ..rules.rule import Facts, Rule
     from ..rules.rulebook import Rulebook
-    from ..run_observers import GraphRun, UndecidedError
     from .escalated import EscalatedBudget
 
 MAX_BUDGETS: Final = 200
@@ -190,7 +190,7 @@ class _BudgetSpend:
 
     def held_back(
         self, around: Collection[object], since: float, now: float
-    ) -> BudgetExceededError | BudgetWait | None:
+    ) -> BudgetExceededError | UndecidedError | None:
         """
         Return the refusal or wait of a call that the calls under way may leave no budget for.
 
@@ -204,7 +204,7 @@ class _BudgetSpend:
         if known and refusal is None:
             return None
         if (left_s := since + wait_s - now) > 0:
-            return BudgetWait(calls.wait(), left_s)
+            return UndecidedError(calls.wait(), left_s)
         return refusal
 
     def level(self, now: float) -> Level:
@@ -280,7 +280,7 @@ class Budgets:
 
     def admit(
         self, scope: Scope, model: str | None, asking: Asking
-    ) -> Reservation | BudgetExceededError | BudgetWait | None:
+    ) -> Reservation | BudgetExceededError | UndecidedError | None:
         """
         Decide on a call that is to begin.
 

@@ -53,7 +53,8 @@ class EscalatedBudget:
             found = book.escalations.settled(facts, asked, scope)
             # As a run it would end for good. A budget refuses until the period is over.
             facts.stopped = None
-            return self.instead_of(refusal, scope, graph) if _is_end(found) else found
+            is_end = isinstance(found, StoppedError)
+            return self.instead_of(refusal, scope, graph) if is_end else found
 
     def _begin(self, refusal: BudgetExceededError) -> None:
         amounts = {"spent": refusal.spent, "expected": refusal.expected, "limit": refusal.limit}
@@ -64,7 +65,3 @@ class EscalatedBudget:
 
     def _approval(self, count: int) -> str:
         return self._book.hashes.of_json(["budget", self._budget.name, count])
-
-
-def _is_end(found: RuleError | UndecidedError | None) -> bool:
-    return isinstance(found, StoppedError)

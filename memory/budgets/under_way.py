@@ -34,31 +34,6 @@ class Reservation(msgspec.Struct, frozen=True, eq=False, weakref=True):
     release: Callable[[Reservation], None]
 
 
-class BudgetWait(msgspec.Struct, frozen=True):
-    """
-    The wait of a call for others that are under way.
-
-    Attributes:
-        ended: Done when one of them has ended.
-        left_s: Most seconds to wait for it.
-    """
-
-    ended: Future[None]
-    left_s: float
-
-    def block(self) -> None:
-        """Wait, and hold the thread."""
-        from concurrent.futures import wait  # noqa: PLC0415 - few calls wait
-
-        wait([self.ended], self.left_s)
-
-    async def pause(self) -> None:
-        """Wait, and let other tasks run."""
-        import asyncio  # noqa: PLC0415 - imported by whoever runs tasks
-
-        await asyncio.wait([asyncio.wrap_future(self.ended)], timeout=self.left_s)
-
-
 class UnderWay:
     """The calls under way that one budget covers. Not thread-safe."""
 

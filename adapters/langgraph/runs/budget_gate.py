@@ -7,7 +7,7 @@ from functools import partial
 from typing import cast
 
 from ....memory.budgets.budgets import Asking, Budgets
-from ....memory.budgets.under_way import BudgetWait, Reservation
+from ....memory.budgets.under_way import Reservation
 from ....memory.errors import BudgetExceededError, RuleError
 from ....memory.run_observers import UndecidedError
 from ....telemetry.process.faults import Faults
@@ -23,10 +23,10 @@ def guard_models(budgets: Budgets, faults: Faults) -> None:
 
 def _waits_for(
     budgets: Budgets, run: Run, call: PendingModelCall, *, faults: Faults
-) -> Iterator[BudgetWait | UndecidedError]:
+) -> Iterator[UndecidedError]:
     asking = Asking(run, run.around, budgets.clock(), call.can_wait)
     while (found := _decision(budgets, faults, run, call, asking)) is not None:
-        if isinstance(found, (BudgetWait, UndecidedError)):
+        if isinstance(found, UndecidedError):
             yield found
         else:
             raise_or_resume(run, found)
@@ -34,7 +34,7 @@ def _waits_for(
 
 def _decision(
     budgets: Budgets, faults: Faults, run: Run, call: PendingModelCall, asking: Asking
-) -> BudgetExceededError | RuleError | BudgetWait | UndecidedError | None:
+) -> BudgetExceededError | RuleError | UndecidedError | None:
     """Return what one scope's budgets say to a call. None: it may be made."""
     try:
         meter = _meter(budgets, run)

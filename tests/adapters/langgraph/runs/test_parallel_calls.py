@@ -19,7 +19,6 @@ from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.memory import Budget, BudgetExceeded
 from mnemoscope.memory.api import Status
-from mnemoscope.memory.budgets.under_way import BudgetWait
 from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.patience import GIVE_UP_S, until
 
@@ -88,8 +87,8 @@ def nobody_waits(monkeypatch):
     def fail(_self):
         raise AssertionError("a call waits")
 
-    monkeypatch.setattr(BudgetWait, "block", fail)
-    monkeypatch.setattr(BudgetWait, "pause", fail)
+    monkeypatch.setattr("mnemoscope.memory.run_observers.UndecidedError.block", fail)
+    monkeypatch.setattr("mnemoscope.memory.run_observers.UndecidedError.pause", fail)
 
 
 def limited(tokens=10, **given):

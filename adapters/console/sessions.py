@@ -24,8 +24,8 @@ IDLE_S = 900.0
 LONGEST_S = 28_800.0
 """Seconds after which a session ends in any case."""
 
-LOOKUPS, ALL_LOOKUPS, PERIOD_S = 20, 200, 10.0
-"""Looks at people in so many seconds: of one session, and of all together."""
+LOOKUPS, ALL_LOOKUPS, SIGN_INS, PERIOD_S = 20, 200, 30, 10.0
+"""In so many seconds: looks at people, of one session and of all; and sign-ins by a proxy."""
 
 MOST_SESSIONS = 1_000
 MOST_KEPT = 32
@@ -92,7 +92,7 @@ class Sessions:
         longest_s: float = LONGEST_S,
     ) -> None:
         self._clock, self._idle_s, self._longest_s = clock, idle_s, longest_s
-        self._lookups = SlidingSum(PERIOD_S, clock())
+        self._lookups, self._sign_ins = (SlidingSum(PERIOD_S, clock()) for _ in range(2))
         self._of: OrderedDict[bytes, SignedIn] = OrderedDict()
         self._guard = threading.Lock()
 
@@ -135,6 +135,15 @@ class Sessions:
         """End the session of a cookie, with all that it kept."""
         with self._guard:
             self._of.pop(_digest(secret or ""), None)
+
+    def may_sign_in(self) -> bool:
+        """Count a sign-in by a proxy, each of which is sealed, and return whether it may be."""
+        now = self._clock()
+        with self._guard:
+            if self._sign_ins.total(now) >= SIGN_INS:
+                return False
+            self._sign_ins.add(1, now)
+        return True
 
     def may_look(self, session: SignedIn) -> bool:
         """Count a look at a person, and return whether it is not one too many."""

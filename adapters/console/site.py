@@ -200,7 +200,7 @@ class Site:
             the session. None: nobody is signed in.
 
         Raises:
-            NotDoneError: The sign-in could not be recorded.
+            NotDoneError: The sign-in could not be recorded, or there are too many.
         """
         session, proxy = self.signed_in(request), self.entrance.proxy
         if proxy is None:
@@ -211,6 +211,9 @@ class Site:
         if session is not None and session.who == who:
             return "", session
         self.sessions.end(request.cookies.get(self.cookie))
+        # A client without cookies signs in with each request: the trail is not to be filled so.
+        if not self.sessions.may_sign_in():
+            raise NotDoneError(429, "Too many sign-ins: wait a few seconds.")
         return await self.begin(who, proxy.people[who])
 
     async def begin(self, who: str, rights: frozenset[Right]) -> tuple[str, SignedIn]:

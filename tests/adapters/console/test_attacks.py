@@ -376,6 +376,18 @@ def test_a_proxys_header_is_nothing_where_there_is_no_proxy(stranger):
     assert answer.status_code == 303
 
 
+def test_a_client_without_cookies_does_not_fill_the_trail(behind_proxy, log):
+    """Each of its requests would be a sign-in, which is sealed: thirty in ten seconds are."""
+    with behind_proxy("ada@example.com") as browser:
+        codes = []
+        for _ in range(32):
+            browser.cookies.clear()
+            codes.append(browser.get("/").status_code)
+
+    assert codes == [200] * 30 + [429] * 2
+    assert sum(row.method == "sign_in" for row in log.rows()) == 30
+
+
 def test_a_cookie_of_one_person_is_not_anothers(behind_proxy, site):
     """A stolen cookie behind the proxy: it is of whom the proxy names, or ends."""
     with behind_proxy("ada@example.com") as ada:

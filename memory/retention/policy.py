@@ -25,7 +25,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeGuard
 
 from ..errors import ConfigurationError
@@ -39,7 +38,6 @@ KINDS: Final = frozenset({"memory", "point", "item", "thread", "checkpoint"})
 STATUSES: Final = frozenset({"done", "failed"})
 """Of threads that may go: what waits for an answer or has something to do never does."""
 
-_NO_PERIODS: Periods = MappingProxyType({})
 _MOST = 1_000_000_000
 _TABLES: Final = ("purposes", "stores", "classes", "threads", "floors")
 
@@ -63,11 +61,11 @@ class RetentionPolicy:
         digest: Of the file, in hexadecimal.
     """
 
-    purposes: Periods = _NO_PERIODS
+    purposes: Periods = field(default_factory=dict[str, int | None])
     stores: Mapping[str, Periods] = field(default_factory=dict[str, Periods])
     classes: Mapping[str, Periods] = field(default_factory=dict[str, Periods])
     threads: Mapping[str, Periods] = field(default_factory=dict[str, Periods])
-    floors: Periods = _NO_PERIODS
+    floors: Periods = field(default_factory=dict[str, int | None])
     keep_latest: int = 1
     most_per_customer: int | None = None
     quiet_s: int = HOUR_S
@@ -77,9 +75,9 @@ class RetentionPolicy:
     def keep_s(self, store: str, kind: str, status: str | None, purpose: str | None) -> int | None:
         """Return the seconds that a record is kept. None: for ever, or nothing says how long."""
         tables = (
-            self.threads.get(status or "", _NO_PERIODS),
-            self.classes.get(kind, _NO_PERIODS),
-            self.stores.get(store, _NO_PERIODS),
+            self.threads.get(status or "", {}),
+            self.classes.get(kind, {}),
+            self.stores.get(store, {}),
             self.purposes,
         )
         named = [each for each in (purpose, ANY) if each is not None]

@@ -15,9 +15,13 @@ from mnemoscope.memory import Mnemoscope
 from mnemoscope.memory.testing import CapturingSink, scope_for_tests
 from tests.kit.patience import GIVE_UP_S
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", LangChainBetaWarning)
-    from langchain.mcp import MCPAdapter
+
+
+def mcp_adapter() -> Any:
+    """Return LangChain's class; what asks for it is skipped where LangChain is older than 1.4."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LangChainBetaWarning)
+        return pytest.importorskip("langchain.mcp", reason="LangChain 1.4 has MCP").MCPAdapter
 
 
 class Answer(NamedTuple):
@@ -83,7 +87,7 @@ async def through_session(scope: Mnemoscope, target: Any, **options: Any) -> Asy
 @asynccontextmanager
 async def through_langchain(scope: Mnemoscope, target: Any, **options: Any) -> AsyncIterator[Ask]:
     """Ask through LangChain's tools, as they were listed at first."""
-    async with scope.mcp(MCPAdapter(target), **options) as adapter:
+    async with scope.mcp(mcp_adapter()(target), **options) as adapter:
         tools = {each.name: each for each in await adapter.list_tools()}
 
         async def ask(tool: str, **arguments: Any) -> Answer:

@@ -8,7 +8,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.group import ClientGroup
 
-from tests.adapters.mcp.conftest import MCPAdapter
+from tests.adapters.mcp.conftest import mcp_adapter
 from tests.kit.mcp_servers import INPUTS, exchange, notes_server, tool
 
 ADA = "ada@example.com"
@@ -17,7 +17,7 @@ ADA = "ada@example.com"
 async def test_a_guarded_client_in_langchains_adapter_stays_guarded(scope, events):
     """The adapter clones the client that it is given: the clone is guarded, too."""
     asked = tool()
-    async with MCPAdapter(scope.mcp(Client(notes_server(asked)))) as adapter:
+    async with mcp_adapter()(scope.mcp(Client(notes_server(asked)))) as adapter:
         (search,) = await adapter.list_tools()
         await search.ainvoke({"query": f"mail to {ADA}"})
 
@@ -42,7 +42,7 @@ async def test_members_of_a_group_are_guarded_by_their_names(scope, events, grou
 
 async def test_a_group_in_langchains_adapter_is_guarded(scope, events, group):
     """By the same names."""
-    async with scope.mcp(MCPAdapter(group)) as adapter:
+    async with scope.mcp(mcp_adapter()(group)) as adapter:
         tools = {each.name: each for each in await adapter.list_tools()}
         await tools["wiki_search"].ainvoke({"query": "tea"})
 

@@ -13,13 +13,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from ...toolkit.type_guards import is_dict, is_sequence
+from ...toolkit.type_guards import is_dict
 
 StateKey: TypeAlias = tuple[str, str]
 """Namespace and id of a state."""
 
 _OVERWRITE: Final = "__overwrite__"
-_REMOVE_ALL: Final = "__remove_all__"
 _START, _TASKS = "__start__", "__pregel_tasks"
 _BRANCH, _JOIN = "branch:to:", "join:"
 _INTERRUPT, _ERROR = "__interrupt__", "__error__"
@@ -110,15 +109,13 @@ def _is_own(channel: str) -> bool:
 
 
 def _resets(value: Any) -> bool:
-    if type(value).__name__ == "Overwrite" or _removes_all(value):
+    # LangGraph's own word alone. `REMOVE_ALL_MESSAGES` is a matter of the channel's reducer, which
+    # no saver knows: LangGraph's own heeds it since 1.2.24, and another's may never.
+    if type(value).__name__ == "Overwrite":
         return True
-    if is_dict(value):
-        return (len(value) == 1 and _OVERWRITE in value) or value.get("type") == _OVERWRITE
-    return is_sequence(value) and any(map(_removes_all, value))
-
-
-def _removes_all(message: Any) -> bool:
-    return type(message).__name__ == "RemoveMessage" and message.id == _REMOVE_ALL
+    return is_dict(value) and (
+        (len(value) == 1 and _OVERWRITE in value) or value.get("type") == _OVERWRITE
+    )
 
 
 def _status(checkpoint: Mapping[str, Any], writes: Collection[str]) -> ThreadStatus:

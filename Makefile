@@ -20,7 +20,7 @@ PACKAGES = memory telemetry adapters audit
 
 # What stands on other people's libraries; and of that one test of each module, adapter and sink.
 ON_LIBRARIES = tests/adapters tests/telemetry
-OF_EACH = tests/test_exported_names.py tests/adapters/test_contract.py tests/telemetry/delivery/test_contract.py
+OF_EACH = tests/test_importable.py tests/test_exported_names.py tests/adapters/test_contract.py tests/telemetry/delivery/test_contract.py
 
 # The newest Python >= 3.11 on this machine: on PATH, or one of pyenv's.
 PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \

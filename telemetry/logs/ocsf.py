@@ -84,7 +84,7 @@ _ROLES: Final = {
     "invoke_agent": (4, "Agent"),
 }
 
-_KEPT_CONTRACTS: Final = {None, "kept", "pinned"}  # None: no tool was called
+_KEPT_CONTRACTS: Final = {None, "kept", "pinned", "failed"}  # as of no tool, or one that raised
 
 
 def records_of(event: Event, line: Line) -> list[dict[str, Any]]:
@@ -170,8 +170,9 @@ def _found_by(event: Event, line: Line) -> Iterator[_Found]:
         yield _Found("tripwire", _HIGH, "Results of somebody else's were recalled")
     if "integrity_violation" in line:
         yield _Found("integrity", _HIGH, "A memory is not as it was written")
-    if event.status is Status.DENIED:
-        yield _Found("tenancy", _MEDIUM, "An operation was denied")
+    # What a rule, a contract or a seal denied has a finding for that: two would be two alerts.
+    if event.status is Status.DENIED and (event.error or "").endswith(".ScopeError"):
+        yield _Found("tenancy", _MEDIUM, "An operation outside of its customer was denied")
     if line.get("mcp_contract") not in _KEPT_CONTRACTS:
         yield _Found("tool contract", _MEDIUM, "A tool broke its contract")
 

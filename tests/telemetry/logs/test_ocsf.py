@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 
 import pytest
+from fastmcp import Client, FastMCP
+from fastmcp.exceptions import ToolError
 from hypothesis import given
 from jsonschema_rs import Draft202012Validator
+from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite import SqliteStore
 from ocsf_json_schema import OcsfJsonSchemaEmbedded, get_ocsf_schema
 
 from mnemoscope.memory import (
@@ -21,6 +26,7 @@ from mnemoscope.memory import (
     MnemoscopeError,
     Outcome,
     Point,
+    ScopeError,
     Verdict,
     context,
     load_settings,
@@ -104,7 +110,7 @@ OURS = frozenset(
     {
         *("1.8.0", "mnemoscope", version("mnemoscope"), "unknown", "budget"),
         *("tripwire", "Results of somebody else's were recalled"),
-        *("tenancy", "An operation was denied"),
+        *("tenancy", "An operation outside of its customer was denied"),
     }
 )
 
@@ -186,7 +192,7 @@ def test_a_model_call_says_its_model_and_tokens(event_factory):
     [
         ({"foreign_hits": 2}, "tripwire", "High"),
         ({"parts": (Seen({"integrity_violation": "changed"}),)}, "integrity", "High"),
-        ({"status": Status.DENIED}, "tenancy", "Medium"),
+        ({"status": Status.DENIED, "error": "m.ScopeError"}, "tenancy", "Medium"),
         ({"parts": (Seen({"mcp_contract": "schema"}),)}, "tool contract", "Medium"),
     ],
 )
@@ -201,7 +207,7 @@ def test_what_an_operation_finds_is_a_finding_behind_it(overrides, check, severi
     assert finding["metadata"]["uid"] != activity["metadata"]["uid"]
 
 
-@pytest.mark.parametrize("contract", ["kept", "pinned"])
+@pytest.mark.parametrize("contract", ["kept", "pinned", "failed"])
 def test_a_contract_that_is_kept_is_no_finding(contract, event_factory):
     """It is one activity."""
     assert len(records_of(event_factory(parts=(Seen({"mcp_contract": contract}),)))) == 1
@@ -226,17 +232,93 @@ class Decides:
         return Verdict(self.outcome, "no_role", {"calls": 3})
 
 
-def scope_that_logs(file, **given):
-    return Mnemoscope(
-        load_settings(
-            sinks="logs",
-            log_file=file,
-            log_format="ocsf",
-            pii_model="none",
-            audit_pseudonym_key="ab" * 32,
-        ),
-        **given,
-    )
+def scope_that_logs(file, *, settings=(), **given):
+    known = {
+        "sinks": "logs",
+        "log_file": file,
+        "log_format": "ocsf",
+        "pii_model": "none",
+        "audit_pseudonym_key": "ab" * 32,
+    }
+    return Mnemoscope(load_settings(**(known | dict(settings))), **given)
+
+
+def read(file):
+    """Return the records of a file, each of which the schema has nothing against."""
+    found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [faults_of(each) for each in found] == [[]] * len(found)
+    return found
+
+
+def checks_in(records):
+    """Return the checks that made a Detection Finding."""
+    return [
+        each["finding_info"]["analytic"]["name"]
+        for each in records
+        if each["class_name"] == "Detection Finding"
+    ]
+
+
+def test_a_memory_that_was_changed_is_a_finding(tmp_path):
+    """By the field that the room of integrity gives its events, whatever it calls it."""
+    file = tmp_path / "events.jsonl"
+    database = sqlite3.connect(tmp_path / "notes.db", check_same_thread=False, isolation_level=None)
+    notes = SqliteStore(database)
+    notes.setup()
+    audit_url = f"sqlite:///{tmp_path / 'audit.db'}"
+    settings = {"sinks": "logs,audit", "audit_url": audit_url, "audit_mode": "durable"}
+    scope = scope_that_logs(file, settings=settings | {"integrity": "observe"})
+    store = scope.store(notes)
+    with context(customer="c-42", tenant="acme"):
+        store.put(("notes",), "account", {"text": "pay to the account of last year"})
+        store.get(("notes",), "account")
+        before = checks_in(read(file)) if scope.flush() else None
+        database.execute("UPDATE store SET value = ?", (b'{"text": "pay to mine"}',))
+        store.get(("notes",), "account")
+    scope.close()
+    database.close()
+
+    assert before == []
+    assert checks_in(read(file)) == ["integrity"]
+
+
+def test_a_call_for_another_customer_is_a_finding(tmp_path):
+    """By the class of the error that tenancy raises, under `enforce`."""
+    file = tmp_path / "events.jsonl"
+    scope = scope_that_logs(file, settings={"tenancy": "enforce"})
+    store = scope.store(InMemoryStore(), customer_at=1)
+    with context(tenant="acme", customer="c-1"), pytest.raises(ScopeError):
+        store.put(("notes", "c-42"), "likes", {"text": "tea"})
+    scope.close()
+
+    assert checks_in(read(file)) == ["tenancy"]
+
+
+async def test_a_tool_that_was_changed_is_a_finding(tmp_path):
+    """By the field that the room of MCP gives its events; one that fails has kept its contract."""
+    file = tmp_path / "events.jsonl"
+    server = FastMCP("notes")
+
+    @server.tool(name="search_memory", annotations={"readOnlyHint": True})
+    def search(query: str) -> list[str]:
+        raise ToolError(query)
+
+    scope = scope_that_logs(file)
+    client = scope.mcp(Client(server), server="openmemory", recheck_s=0)
+    async with client:
+        with context(customer="c-42"):
+            await client.call_tool("search_memory", {"query": "tea"}, raise_on_error=False)
+            before = checks_in(read(file)) if scope.flush() else None
+
+            @server.tool(name="search_memory")
+            def later(search_query: str) -> list[str]:
+                return [search_query]
+
+            await client.call_tool("search_memory", {"query": "tea"}, raise_on_error=False)
+    scope.close()
+
+    assert before == []
+    assert checks_in(read(file)) == ["tool contract"]
 
 
 @pytest.mark.parametrize(
@@ -258,15 +340,14 @@ def test_a_verdict_is_a_finding_of_compliance(outcome, shadow, status, severity,
         write("a note of ada@example.com")
     scope.close()
 
-    text = file.read_text(encoding="utf-8")
-    found = [json.loads(line) for line in text.splitlines()]
-    assert [faults_of(each) for each in found] == [[]] * len(found)
+    found = read(file)
     (verdict,) = (each for each in found if each["class_name"] == "Compliance Finding")
     assert (verdict["compliance"]["status"], verdict["severity"]) == (status, severity)
     assert verdict["compliance"]["control"] == "writers"
     assert verdict["compliance"]["status_code"] == "no_role"
     assert verdict["unmapped"]["verdict_calls"] == 3
-    assert "ada@example.com" not in text
+    assert checks_in(found) == []  # one decision is one finding
+    assert "ada@example.com" not in file.read_text(encoding="utf-8")
 
 
 def test_a_host_gets_one_field():

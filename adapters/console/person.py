@@ -150,11 +150,6 @@ def _page(visit: Visit, query: CustomerQuery, person: Person, **more: Any) -> Re
         "handle": visit.request.path_params["handle"],
         "is_under_way": person.is_logged and not person.uids,
         "has_scope": visit.site.scope is not None,
-        "section": "",
-        "as_of": "",
-        "tables": (),
-        "memories": (),
-        "page": None,
     }
     return visit.page("found.html", title="A person", **known | more)
 
@@ -178,27 +173,14 @@ def _remembered(visit: Visit) -> Response:
         as_of=as_of,
         at=second(at_us),
         counts=(len(found.remembered), len(found.used)),
-        memories=[*map(_memory, page.items)],
         page=page,
+        text=_text,
+        second=second,
     )
 
 
-def _memory(memory: Memory | UsedMemory) -> dict[str, Any]:
-    place = " · ".join(filter(None, (memory.store, memory.collection)))
-    known = {"text": cut(text_of(memory.content) or memory.memory_id), "id": memory.memory_id}
-    if isinstance(memory, UsedMemory):
-        used = {"last used": second(memory.last_us), "times": f"{memory.times:,}"}
-        return {**known, "facts": {"store": place, **used}, "is_theirs": False, "in_doubt": False}
-    changed = memory.changed_us != memory.written_us
-    facts = {
-        "written": second(memory.written_us),
-        "changed": second(memory.changed_us) if changed else None,
-        "store": place,
-        "agent": memory.agent,
-        "run": memory.run,
-    }
-    facts = {name: each for name, each in facts.items() if each}
-    return {**known, "facts": facts, "is_theirs": True, "in_doubt": memory.in_doubt}
+def _text(memory: Memory | UsedMemory) -> str:
+    return cut(text_of(memory.content) or memory.memory_id)
 
 
 def _history(visit: Visit) -> Response:

@@ -16,7 +16,7 @@ from ...audit.erasure.withdrawal import withdraw
 from ...audit.erasure.withdrawal_words import is_checkpoint, radius_lines, withdrawal_line
 from ...audit.queries.blast_radius import BlastRadius, ReachedMemory, blast_radius
 from ...audit.queries.provenance import recalls
-from ...audit.queries.runs import FoundRuns, RunTotals, of_run, verdict_of
+from ...audit.queries.runs import FoundRuns, of_run, spent_by, verdict_of
 from ...audit.queries.text_extraction import text_of
 from ...audit.record.rows import AuditRow
 from ...memory.scope import Mnemoscope
@@ -81,23 +81,11 @@ def _found(visit: Visit, form: Any) -> Response:
     shown = {**given, "since": since, "until": until}
     # By place and not by name in the address: a run may be called by its customer.
     handle = visit.session.keep(replace(found, runs=runs))
-    rows = [(number, *_row(each)) for number, each in enumerate(runs[:200])]
-    more: dict[str, Any] = {"handle": handle, "asked": shown, "rows": rows, "count": len(runs)}
+    more: dict[str, Any] = {"handle": handle, "asked": shown, "runs": runs, **_WORDS}
     return visit.page("runs.html", title="Runs", is_cut=found.is_cut, **more)
 
 
-def _row(run: RunTotals) -> tuple[Any, ...]:
-    verdicts = ", ".join(f"{count:,} {outcome}" for outcome, count in run.verdicts.items())
-    return (
-        run.address.run,
-        second(run.last_us),
-        ", ".join((*run.agents, *run.features)),
-        f"{run.recalled:,} / {run.written:,}",
-        f"{run.spent.tokens:,}" if run.spent.calls else "",
-        cost(run.spent),
-        verdicts,
-        f"{run.failed:,}" if run.failed else "",
-    )
+_WORDS: dict[str, Any] = {"cost": cost, "second": second}
 
 
 # -- one run ---------------------------------------------------------------------------------------
@@ -113,20 +101,8 @@ def _run(visit: Visit) -> Response:
     rows = (each for each in site.log.rows(run=run.address.run) if not each.nested)
     page = page_of(visit, of_run(rows, run.address))
     _seal(visit, "run", page.items)
-    return visit.page(
-        "run.html",
-        title="Runs",
-        run=run.address.run,
-        facts=dict(zip(_HEADS, _row(run)[1:], strict=True)),
-        events=[*_events(site, page.items)],
-        page=page,
-    )
-
-
-_HEADS = (
-    *("last", "agents and features", "recalled / written", "tokens", "cost", "verdicts"),
-    "failed",
-)
+    more: dict[str, Any] = {"events": [*_events(site, page.items)], "said": _said, **_WORDS}
+    return visit.page("run.html", title="Runs", run=run, page=page, **more)
 
 
 def _seal(visit: Visit, purpose: str, rows: Iterable[AuditRow]) -> None:
@@ -136,45 +112,29 @@ def _seal(visit: Visit, purpose: str, rows: Iterable[AuditRow]) -> None:
     visit.site.log.append_log_event("console.look", said)
 
 
-def _events(site: Site, rows: Sequence[AuditRow]) -> Iterator[dict[str, Any]]:
-    seen = {each.row.seq: each.seen for each in recalls(site.log, rows)}
+def _events(site: Site, rows: Sequence[AuditRow]) -> Iterator[tuple[AuditRow, list[Any]]]:
+    """Yield each operation with its memories, each beside the write of what was recalled."""
+    written = {
+        (each.row.seq, seen.memory_id): seen.origin
+        for each in recalls(site.log, rows)
+        for seen in each.seen
+    }
     for row in rows:
-        known: dict[str, Any] = {"seq": row.seq, "at": second(row.occurred_us), "memories": []}
-        status = "" if row.status.is_normal else f": {row.status}"
-        known["what"] = f"{row.method} ({row.store}){status}"
-        known["text"] = cut(text_of(row.content))
-        if row.operation == VERDICT:
-            verdict = verdict_of(row)
-            would = f" ({verdict['would']})" if verdict["would"] else ""
-            known["text"] = f"{verdict['outcome']}{would}: {verdict['reason']}"
-        elif row.usage is not None:
-            used = row.usage
-            tokens = f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out"
-            cost = "no price" if used.cost_usd is None else f"${used.cost_usd:,.4f}"
-            known["text"] = f"{used.model}: {tokens}, {cost}"
-        elif row.op_class is not OperationClass.CHECKPOINT:
-            known["memories"] = [*_memories(row, seen.get(row.seq, ()))]
-        yield known
+        is_saved = row.op_class is OperationClass.CHECKPOINT
+        named = () if is_saved else row.memories
+        yield row, [(each, written.get((row.seq, each.memory_id))) for each in named]
 
 
-def _memories(row: AuditRow, seen: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    texts = {each.memory_id: each for each in seen}
-    for each in row.memories:
-        recalled = texts.get(each.memory_id)
-        origin = recalled.origin if recalled else None
-        by = (
-            f"written {second(origin.occurred_us)} by {origin.agent or 'no agent'}"
-            if origin
-            else ""
-        )
-        score = "" if each.score is None else f"score {each.score:.3f}"
-        yield {
-            "id": each.memory_id,
-            "store": row.store,
-            "collection": row.collection or "",
-            "said": " · ".join(filter(None, (score, by))),
-            "text": cut(text_of(origin.content)) if origin else "",
-        }
+def _said(row: AuditRow) -> str:
+    if row.operation == VERDICT:
+        verdict = verdict_of(row)
+        would = f" ({verdict['would']})" if verdict["would"] else ""
+        return f"{verdict['outcome']}{would}: {verdict['reason']}"
+    if row.usage is not None:
+        used, spent = row.usage, spent_by(row)
+        tokens = f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out"
+        return f"{used.model}: {tokens}, {cost(spent)}"
+    return cut(text_of(row.content))
 
 
 # -- blast radius ----------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from mnemoscope.memory.testing import CapturingSink, scope_for_tests
 from tests.kit.patience import GIVE_UP_S
 
 
-
 def mcp_adapter() -> Any:
     """Return LangChain's class; what asks for it is skipped where LangChain is older than 1.4."""
     with warnings.catch_warnings():

@@ -53,6 +53,7 @@ class Card:
     content: str = field(repr=False)
     evidence: Named = field(repr=False)
     verdict: Named = field(repr=False)
+    is_blind: bool = False
     is_stop: bool = False
 
 
@@ -85,13 +86,14 @@ class Inbox:
             waits = self._waiting(snapshot)
             if approval is not None:
                 waits = [each for each in waits if each.approval == approval]
-            waits = waits[:MOST_CARDS]
+            # Whose it is shows the row alone: of one tenant, all rows are looked at.
+            waits = waits[: MOST_CARDS if self._tenant is None else None]
             rows = {
                 each.seq: row_from(each)
                 for each in found_by_seqs(snapshot, [each.seq for each in waits])
             }
         pairs = [(each, rows[each.seq]) for each in waits if each.seq in rows]
-        return [_card(each, row) for each, row in pairs if self._is_shown(row)]
+        return [_card(each, row) for each, row in pairs if self._is_shown(row)][:MOST_CARDS]
 
     def _is_shown(self, row: AuditRow) -> bool:
         # Of an erased one nobody can say whose it was: then it is not shown to one tenant.
@@ -133,9 +135,13 @@ def _card(waiting: Held | StoppedRun, row: AuditRow) -> Card:
             evidence += _named(known.get(part) or {})
     verdict = {"reason": waiting.reason, "would pass": "yes" if waiting.passed else "no"}
     verdict |= {name: of for name, of in waiting.evidence.items() if name not in _PLAIN}
+    title = "A memory write" if waiting.point == "memory" else "A draft"
+    if title == "A draft" and "gate" not in waiting.evidence:
+        # A rule would end a run, and asks first: its figures are what is decided on.
+        title, evidence, verdict = "A run", [*_named(verdict)], {}
     return Card(
         approval=waiting.approval,
-        title="A memory write" if waiting.point == "memory" else "A draft",
+        title=title,
         rule=waiting.gate,
         seq=waiting.seq,
         since_us=waiting.since_us,
@@ -144,6 +150,7 @@ def _card(waiting: Held | StoppedRun, row: AuditRow) -> Card:
         content=content,
         evidence=evidence,
         verdict=[] if waiting.is_blind else [*_named(verdict)],
+        is_blind=waiting.is_blind,
     )
 
 

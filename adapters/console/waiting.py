@@ -11,7 +11,7 @@ from ...memory.rules.decisions import CODE, decision_event
 from ...telemetry.event.subject import Subject
 from ...telemetry.event.verdict_event import Choice
 from ..deciding import decide
-from .inbox import Card, Inbox
+from .inbox import MOST_CARDS, Card, Inbox
 from .rights import Right
 from .site import NotDoneError, Site, Visit
 
@@ -53,6 +53,7 @@ class _Waiting:
             title="Waiting",
             cards=shown,
             total=len(cards),
+            most=MOST_CARDS,
             number=number,
             last=last,
             choices=_CHOICES,

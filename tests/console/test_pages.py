@@ -74,7 +74,8 @@ def test_a_card_is_decided_by_keyboard_without_script(chromium, console):
     chosen = page.locator(":focus").get_attribute("value")
     page.keyboard.press("Tab")
     page.keyboard.type("by_keyboard")
-    page.keyboard.press("Enter")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
 
     assert first == "Skip to the content"
     assert chosen == "reject"
@@ -110,7 +111,8 @@ def test_the_verdict_is_folded_away(chromium, console):
     page, _complaints = signed_in(chromium, console)
     reason = page.get_by_text("from_outside")
     before = reason.is_visible()
-    page.get_by_text("What the rule says").first.click()
+    card = page.get_by_role("article").filter(has=reason)
+    card.get_by_text("What the rule says").click()
 
     assert not before
     assert reason.is_visible()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from langgraph.store.memory import InMemoryStore
@@ -12,8 +12,10 @@ from mnemoscope.adapters.console import build_console
 from mnemoscope.memory import (
     Approval,
     Facts,
+    Outcome,
     Point,
     Stopping,
+    Verdict,
     context,
 )
 from tests.kit.command_line import run
@@ -126,6 +128,34 @@ def test_a_stopped_run_is_shown_with_its_facts_until_it_is_acknowledged(browser,
     assert "A stopped run, ended by stopping" in page
     assert "cost_usd" in page
     assert "Nothing waits" in after
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking(Quarantine):
+    """A rule that would end a run, and asks a human first."""
+
+    name: str = "stopping"
+    points = frozenset({Point.MODEL})
+
+    def decide(self, facts):
+        evidence = {"approval": "ab" * 16, "passed": 0, "cost_usd": facts.cost_usd}
+        return Verdict(Outcome.HOLD, "cost", evidence)
+
+
+def test_a_run_that_waits_for_a_human_shows_its_figures(browser, scoped):
+    """They are what is decided on: nothing is folded away, and no content is missed."""
+    scope = scoped()
+    scope.tell_verdict(Asking(), Facts(Point.MODEL, cost_usd=2.31))
+    assert scope.flush()
+
+    page = browser.get("/").text
+    answer = browser.submit("/decide", approval="ab" * 16, choice="approve", why="")
+
+    assert "A run, held by stopping" in page
+    assert "2.31" in page
+    assert "<details>" not in page
+    assert "erased" not in page
+    assert "Recorded: <strong>approve</strong>" in answer.text
 
 
 def test_cards_come_on_pages_of_twenty(browser, scoped):

@@ -505,6 +505,23 @@ def test_a_run_is_ended_by_the_hash_that_messages_have(door, make_scope, http_re
     assert wait().reason == "aborted"
 
 
+@pytest.mark.xdist_group("postgres")
+def test_aborts_and_decisions_on_postgresql(make_scope, postgres_url, clock):
+    """The same there: one of each, and its replay."""
+    scope = make_scope(Holding(), Stopping(**LIMITS), audit_url=postgres_url)
+    approval, began = hold(scope.store(InMemoryStore())), threading.Event()
+    assert scope.flush()
+    wait = ended(scope, began)
+    began.wait()
+    app = Starlette(routes=routes(make_scope(audit_url=postgres_url).audit, SECRET, clock=clock))
+    with TestClient(app) as door:
+        assert send(door, decide(approval), message_id="msg_a") == (200, "done")
+        assert send(door, abort()) == (200, "done")
+        assert send(door, abort())[0] == 409
+
+    assert wait().reason == "aborted"
+
+
 def test_an_abort_of_before_ends_no_run_of_now(door, make_scope):
     """The same thread, asked again after it was aborted."""
     send(door, abort())

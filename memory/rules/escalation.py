@@ -9,9 +9,10 @@ the run, so that the rule's verdicts follow from facts as ever, and travel with 
 from __future__ import annotations
 
 import inspect
+import math
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
@@ -21,7 +22,7 @@ from ...telemetry.event.verdict_event import Choice, Outcome, Point
 from ...telemetry.process.faults import Faults
 from ...telemetry.text import is_a
 from ..context import Scope
-from ..errors import HeldError, RuleError, StoppedError
+from ..errors import ConfigurationError, HeldError, RuleError, StoppedError
 from ..run_observers import UndecidedError
 from .decisions import CODE, decision_event
 from .held_writes import Decisions, Judged
@@ -31,7 +32,7 @@ from .run_facts import RunFacts
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-COUNT: Final = "escalations"
+COUNT: Final = "escalation.count"
 """Name of the fact that counts the escalations of a run."""
 
 LOOK_S: Final = 5.0
@@ -52,12 +53,26 @@ class GoOn:
         tokens: Output tokens above it; all tokens of a budget.
         steps: Ends of models, tools and nodes for which errors, circles, progress and iterations
             end nothing.
+
+    Raises:
+        ConfigurationError: One is no number from 0 on.
     """
 
     usd: float = 0.0
     seconds: float = 0.0
     tokens: int = 0
     steps: int = 0
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            # Not a number is below no limit, so that it would grant all there is.
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, (int, float))
+                or not (0 <= value < math.inf)
+            ):
+                raise ConfigurationError(f"{each.name} of GoOn must be a number from 0 on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +210,7 @@ class Escalations:
     def begun(self, judged: Judged, run: RunFacts, approval: Callable[[int], str]) -> bool:
         """Have the function of a rule that ends *run* asked, if it may be once more."""
         rule, verdict, facts = judged
-        count = int(run.known.get(COUNT) or 0)
+        count = _count(run)
         if (
             not isinstance(rule, EscalatesStops)
             or rule.escalate is None
@@ -221,14 +236,21 @@ class Escalations:
             left_s = asked.until - self.clock()
             if left_s > 0:
                 return UndecidedError(job, left_s)
-            asked.said = asked.said if isinstance(asked.answer, AskHuman) else "late"
-        more, rule = asked.answer, asked.stop.rule
+        said, more = asked.said, asked.answer
         if isinstance(more, AskHuman):
-            asked.said = f"human_{asked.choice}" if asked.choice else "ask_human"
+            said = f"human_{asked.choice}" if asked.choice else "ask_human"
             more = more.then if asked.choice == Choice.APPROVE else None
-        stop, facts = asked.stop.verdict, asked.stop.facts
-        known: dict[str, Fact] = {"escalation.answer": asked.said, "escalation.of": stop.reason}
-        if asked.said == "ask_human":
+        elif job is None or not job.done():
+            said, more = "late", None  # whatever it says by now
+        rule, stop, facts = asked.stop.rule, asked.stop.verdict, asked.stop.facts
+        granted = _granted(more, run, facts) if isinstance(more, GoOn) else {}
+        try:
+            if said != "ask_human":
+                run.note({COUNT: _count(run) + 1, **granted})
+        except ValueError:  # the run has as many facts as it may: nothing can be granted
+            said, granted = "failed", {}
+        known: dict[str, Fact] = {"escalation.answer": said, "escalation.of": stop.reason}
+        if said == "ask_human":
             asked.job = None
             known["escalation.approval"] = asked.approval
             held = HeldError(rule.name, stop.reason, asked.approval)
@@ -236,14 +258,12 @@ class Escalations:
             held.tell = partial(self._told, rule, with_known(facts, known), scope)
             held.resume = partial(self._resume, asked)
             return held
-        granted = _granted(more, run, facts) if isinstance(more, GoOn) else {}
-        run.note({COUNT: int(run.known.get(COUNT) or 0) + 1, **granted})
         run.escalation = None
         known |= {f"escalation.{name}": of for name, of in granted.items()}
         if self._told(rule, with_known(facts, known), scope).outcome is Outcome.ALLOW:
             return None
         run.stopped = StoppedError, rule.name, stop.reason
-        run.returns_best = asked.said == RETURN_BEST.value
+        run.returns_best = said == RETURN_BEST.value
         return run.ended_by()
 
     def _told(self, rule: Rule, facts: Facts, scope: Scope) -> Verdict:
@@ -294,8 +314,8 @@ class Escalations:
 
     def _look(self, asked: OpenEscalation) -> None:
         """Find out what a human has decided. An approval is used up by that."""
-        if self.decisions is None or not isinstance(asked.answer, AskHuman):
-            return
+        if self.decisions is None or not isinstance(asked.answer, AskHuman) or asked.choice:
+            return  # what was found too late for one call holds for the next
         try:
             choice, asked.used = self.decisions.standing(asked.approval, 0.0)
             used = decision_event(asked.approval, Choice.USED, used=asked.used, point=Point.NODE)
@@ -330,6 +350,11 @@ class Escalations:
 
 async def _awaited(answer: Awaitable[Answer]) -> Answer:
     return await answer
+
+
+def _count(run: RunFacts) -> int:
+    found = run.known.get(COUNT)
+    return found if isinstance(found, int) else 0
 
 
 def _granted(more: GoOn, run: RunFacts, facts: Facts) -> dict[str, Fact]:

@@ -21,7 +21,7 @@ from ..run_observers import GraphRun, UndecidedError
 from .aborts import AbortedRuns
 from .capabilities import Seat
 from .earlier_facts import EarlierFacts
-from .escalation import Escalations
+from .escalation import NEVER, Escalations
 from .held_writes import Decisions, HeldWrites, Judged, KeyedRule, settled
 from .memory_labels import LabelsMemories, LabelTrail, MemoryLabels
 from .rule import (
@@ -324,7 +324,7 @@ class Rulebook:
         with self.runs.guard:
             run = self.run_facts(action.scope, graph)
             asked = run.escalation
-            if asked is not None and action.point is not Point.NODE:
+            if asked is not None and run.stopped is None and action.point is not Point.NODE:
                 found = self.escalations.settled(run, asked, action.scope)
                 if found is not None:
                     return found
@@ -356,7 +356,11 @@ class Rulebook:
                 named = partial(self._approval, action.scope, graph)
                 judged = [each for each in judged if not self.escalations.begun(each, run, named)]
             elif judged:  # it waits for what was asked before
-                judged = [each for each in judged if each.verdict.outcome is not Outcome.STOP]
+                judged = [
+                    each
+                    for each in judged
+                    if each.verdict.outcome is not Outcome.STOP or each.verdict.reason in NEVER
+                ]
         return self._carried_out(judged, action, run) if judged else None
 
     def _approval(self, scope: Scope, graph: GraphRun | None, count: int) -> str:

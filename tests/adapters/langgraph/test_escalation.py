@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing_extensions import TypedDict
 from mnemoscope.memory import (
     RETURN_BEST,
     AskHuman,
+    ConfigurationError,
     GoOn,
     HeldError,
     Mnemoscope,
@@ -193,6 +195,74 @@ def test_a_function_that_hangs_stops(make_scope, is_async):
     error, turns = stopped_at(scope, is_async=is_async)
 
     assert (error.reason, turns) == ("output_tokens", 4)
+
+
+@pytest.mark.parametrize("amount", [-1, float("nan"), float("inf"), "5", True, None])
+def test_more_that_is_no_amount_is_refused(make_scope, amount):
+    """In one line; and so the function raises, and the stop stands."""
+    with pytest.raises(ConfigurationError, match=r"^tokens of GoOn must be a number from 0 on$"):
+        GoOn(tokens=amount)
+
+    assert stopped_at(make_scope(lambda _stop: GoOn(tokens=amount)))[1] == 4
+
+
+def test_a_run_that_can_keep_no_more_facts_stops(make_scope):
+    """What cannot be kept cannot be granted."""
+    scope = make_scope(lambda _stop: GoOn(tokens=60))
+    llm = model()
+
+    def write():
+        scope.note_facts(**{f"fact_{n}": n for n in range(64)})
+        for _ in range(6):
+            llm.invoke("write")
+
+    with pytest.raises(Stopped), context(run="r-1"):
+        write()
+
+
+def test_what_comes_too_late_is_not_granted_to_a_run_that_is_resumed(make_scope):
+    """Nor is it asked about again."""
+
+    def escalate(_stop):
+        time.sleep(0.1)
+        return GoOn(tokens=10_000)
+
+    scope = make_scope(escalate, escalate_within_s=0.02)
+    graph = looping(scope, saver=InMemorySaver())
+    for given in ({"turns": 0}, None):
+        with pytest.raises(Stopped):
+            run(graph, given)
+        time.sleep(0.15)
+
+    assert graph.get_state({"configurable": {"thread_id": "t-1"}}).values["turns"] == 4
+
+
+def test_an_abort_does_not_wait_for_the_answer(make_scope):
+    """It ends a run whose function has not answered yet."""
+    began = threading.Event()
+
+    def escalate(_stop):
+        began.wait()
+        return GoOn(tokens=10_000)
+
+    scope = make_scope(escalate, max_output_tokens=None, max_iterations=2)
+
+    async def turn(state):
+        if state["turns"] == 3:
+            scope.note_facts(abort=True)
+        if state["turns"] == 5:
+            began.set()
+        return {"turns": state["turns"] + 1}
+
+    builder = StateGraph(State)
+    builder.add_node("turn", turn)
+    builder.add_edge(START, "turn")
+    builder.add_edge("turn", "turn")
+    with pytest.raises(Stopped) as raised:
+        run(scope.runnable(builder.compile()), {"turns": 0}, is_async=True)
+    began.set()
+
+    assert raised.value.reason == "aborted"
 
 
 def test_an_event_loop_goes_on_while_the_function_decides(make_scope):
@@ -447,7 +517,7 @@ def test_what_was_granted_goes_with_a_run_to_another_process(make_scope):
     first = make_scope(escalate)
     assert turns(first, {"turns": 0}) == 5
     known = first._parts.accounting.rulebook.runs.of((None, "t-1")).known
-    assert known["escalations"] == 1
+    assert known["escalation.count"] == 1
     assert known["more.tokens"] == 60
 
 

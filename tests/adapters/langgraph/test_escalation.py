@@ -260,8 +260,10 @@ def test_an_abort_does_not_wait_for_the_answer(make_scope):
     builder.add_edge("turn", "turn")
     with pytest.raises(Stopped) as raised:
         run(scope.runnable(builder.compile()), {"turns": 0}, is_async=True)
+    waited = began.is_set()
     began.set()
 
+    assert not waited
     assert raised.value.reason == "aborted"
 
 

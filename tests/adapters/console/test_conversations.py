@@ -36,6 +36,7 @@ def said_on(pages):
     return " ".join(html.unescape(re.sub("<[^>]+>", " ", each.text)) for each in pages)
 
 
+@pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 @pytest.mark.skipif(not LOCOMO.exists(), reason="the LoCoMo files are not here")
 def test_each_turn_of_a_conversation_is_on_a_page(browser, log, event_factory):
     """Whatever people say to one another, in the words that the trail has of it."""

@@ -59,7 +59,7 @@ def routes(site: Site) -> list[Route]:
         site.route(at, _remembered, needs=see),
         site.route(f"{at}/history", _history, needs=see),
         site.route(f"{at}/recipients", _recipients, needs=see),
-        site.route(f"{at}/export", _export, needs=see, method="POST"),
+        site.route(f"{at}/export", _export, needs=see, method="POST", is_look=True),
         site.route(f"{at}/erase", _confirm, needs=erase_),
         site.route(f"{at}/erase", erasures.begin, needs=erase_, method="POST"),
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.kit.patience import GIVE_UP_S
+
 PROGRAM = """
 import importlib, pkgutil, warnings
 
@@ -24,6 +26,6 @@ def test_each_module_can_be_imported():
     """Also those that only one command, or one client, would load: no user finds it out first."""
     command = [sys.executable, "-c", PROGRAM]
 
-    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=GIVE_UP_S)
 
     assert ended.stdout.splitlines() == []

@@ -22,8 +22,8 @@ from mnemoscope.adapters.mem0.model_usage import _hear_embeddings
 from mnemoscope.adapters.mem0.provider_answer import CURRENT, ProviderAnswer
 from mnemoscope.audit.bundle.summary import ModelUse
 from mnemoscope.audit.queries.spending import Spent
-from mnemoscope.memory import Budget
-from mnemoscope.memory.api import KeyedHashes, RunFacts, Usage
+from mnemoscope.memory import Budget, Facts, Point, Stopping
+from mnemoscope.memory.api import KeyedHashes, RunFacts, Status, Usage
 from mnemoscope.memory.budgets.budgets import _BudgetSpend
 from mnemoscope.memory.rules.earlier_facts import earlier
 from mnemoscope.memory.rules.run_facts import Earlier
@@ -136,6 +136,19 @@ def tokens_of_a_golden_trace():
     assert GoldenTrace.of(calls).tokens == 3624
 
 
+def tokens_of_a_run_in_the_trail():
+    spent = Spent.of_call(FIRST, Status.OK)
+    assert spent.unpriced_tokens == 1220
+
+
+def tokens_that_a_run_was_granted():
+    stopping = Stopping(max_output_tokens=1000)
+    for spent, outcome in ((1000, "allow"), (1210, "allow"), (1211, "stop")):
+        known = {"more.tokens": 211}
+        facts = Facts(Point.MODEL, output_tokens=spent, known=known)
+        assert stopping.decide(facts).outcome == outcome
+
+
 def cost():
     price = Price(input=2.0, output=8.0, cached_input=0.5, cache_write=3.0, reasoning=16.0)
     fresh, answer = 1009 - 307 - 103, 211 - 53
@@ -158,6 +171,8 @@ CHECKS = {
     prometheus_sink._count_agent: tokens_of_an_agent,
     GoldenTrace.of.__func__: tokens_of_a_golden_trace,
     Prices.cost_usd: cost,
+    Spent.of_call.__func__: tokens_of_a_run_in_the_trail,
+    Stopping._hard: tokens_that_a_run_was_granted,
 }
 """What shows that a function adds up all of the usage."""
 

@@ -16,7 +16,8 @@ from ...audit.erasure.withdrawal import withdraw
 from ...audit.erasure.withdrawal_words import is_checkpoint, radius_lines, withdrawal_line
 from ...audit.queries.blast_radius import BlastRadius, ReachedMemory, blast_radius
 from ...audit.queries.provenance import recalls
-from ...audit.queries.runs import FoundRuns, of_run, spent_by, verdict_of
+from ...audit.queries.runs import FoundRuns, of_run, verdict_of
+from ...audit.queries.spending import Spent
 from ...audit.queries.text_extraction import text_of
 from ...audit.record.rows import AuditRow
 from ...memory.scope import Mnemoscope
@@ -131,7 +132,7 @@ def _said(row: AuditRow) -> str:
         would = f" ({verdict['would']})" if verdict["would"] else ""
         return f"{verdict['outcome']}{would}: {verdict['reason']}"
     if row.usage is not None:
-        used, spent = row.usage, spent_by(row)
+        used, spent = row.usage, Spent.of_call(row.usage, row.status)
         tokens = f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out"
         return f"{used.model}: {tokens}, {cost(spent)}"
     return cut(text_of(row.content))

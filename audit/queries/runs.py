@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from ...telemetry.event.event import VERDICT, OperationClass, Status
+from ...telemetry.event.event import VERDICT, OperationClass
 from ..record.lived_time import SKEW_US
 from ..record.rows import AuditRow
 from ..store.snapshot import Snapshot, first_at
@@ -78,7 +78,7 @@ class RunTotals:
         self.written += len(row.memories) * (row.op_class in _WRITES)
         self.deleted += row.op_class is OperationClass.FORGET
         if row.usage is not None:
-            self.spent += spent_by(row)
+            self.spent += Spent.of_call(row.usage, row.status)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,25 +99,6 @@ def verdict_of(row: AuditRow) -> dict[str, Any]:
     """Return what was sealed of a rule's verdict: its rule, outcome, reason and facts."""
     verdict: dict[str, Any] = orjson.loads(row.header)["verdict"]
     return verdict
-
-
-def spent_by(row: AuditRow) -> Spent:
-    """Return what the model call of *row* used; nothing if it was refused or is none."""
-    used = row.usage
-    if used is None or row.status is Status.REJECTED:
-        return Spent()
-    is_unpriced = used.cost_usd is None
-    return Spent(
-        calls=1,
-        input_tokens=used.input_tokens,
-        output_tokens=used.output_tokens,
-        cached_tokens=used.cached_tokens,
-        cache_write_tokens=used.cache_write_tokens,
-        reasoning_tokens=used.reasoning_tokens,
-        cost_usd=used.cost_usd or 0.0,
-        unpriced_calls=int(is_unpriced),
-        unpriced_tokens=(used.input_tokens + used.output_tokens) * is_unpriced,
-    )
 
 
 def find_runs(

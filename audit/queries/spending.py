@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 import orjson
 
+from ...telemetry.event.event import Status
+from ...telemetry.event.usage import Usage
 from ..record.lived_time import SKEW_US
 from ..store.snapshot import Snapshot, first_at
 
@@ -90,6 +92,24 @@ class Spent:
     cost_usd: float = 0.0
     unpriced_calls: int = 0
     unpriced_tokens: int = 0
+
+    @classmethod
+    def of_call(cls, used: Usage | None, status: Status) -> Self:
+        """Return what one model call used; nothing if it was refused or is none."""
+        if used is None or status is Status.REJECTED:
+            return cls()
+        is_unpriced = used.cost_usd is None
+        return cls(
+            calls=1,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            cached_tokens=used.cached_tokens,
+            cache_write_tokens=used.cache_write_tokens,
+            reasoning_tokens=used.reasoning_tokens,
+            cost_usd=used.cost_usd or 0.0,
+            unpriced_calls=int(is_unpriced),
+            unpriced_tokens=(used.input_tokens + used.output_tokens) * is_unpriced,
+        )
 
     @property
     def tokens(self) -> int:

@@ -68,11 +68,6 @@ class SignedIn:
         """Return what was kept under *handle*. None: nothing, or not in this session."""
         return self._kept.get(handle)
 
-    def replace(self, handle: str, result: Any) -> None:
-        """Keep *result* under a *handle* that there is, for the progress of long work."""
-        if handle in self._kept:
-            self._kept[handle] = result
-
 
 class Sessions:
     """

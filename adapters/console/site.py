@@ -343,10 +343,6 @@ class Visit:
         """Return the way to *path* of this site, by GET."""
         return RedirectResponse(path, 303)
 
-    def may(self, right: Right) -> bool:
-        """Return whether the person has *right*."""
-        return right in self.session.rights
-
     def seal_look(self, person: Person, purpose: str) -> None:
         """
         Record that this session looks at the data of *person*; call it before anything is shown.

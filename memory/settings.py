@@ -20,6 +20,7 @@ from platformdirs import user_data_path
 from ..telemetry.event.kinds import OperationClass
 from ..telemetry.queue import MAX_BYTES as RELAY_MAX_BYTES
 from ..telemetry.webhooks import Kind
+from ..telemetry.webhooks.signing import parse_secret
 from .environment import unknown_variables, variable_of, variables_set
 from .errors import ConfigurationError
 from .limits.audit_mode import parse_audit_mode
@@ -432,6 +433,22 @@ def _address(value: Any) -> Any:
         ) from None
 
 
+def _web_address(value: Any) -> Any:
+    text = value.get_secret_value() if isinstance(value, Secret) else value
+    is_whole = isinstance(text, str) and _WEB_ADDRESS.fullmatch(text)
+    if text is not None and not is_whole:
+        raise ValueError("expected https://…")
+    return value
+
+
+def _signing_secret(value: Any) -> Any:
+    text = value.get_secret_value() if isinstance(value, Secret) else value
+    if isinstance(text, str):
+        parse_secret(text)
+    return value
+
+
+_WEB_ADDRESS = re.compile(r"https?://[^\s/]+\S*")
 _YES, _NO = ("yes", "y", "on", "t"), ("no", "n", "off", "f")
 _FLAGS = dict.fromkeys(_YES, True) | dict.fromkeys(_NO, False)
 
@@ -442,7 +459,11 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "growth_limits": _bytes_by_store,
     "pii_operators": _pairs,
     "pii_reveal": _names,
+    "webhook_url": _web_address,
+    "webhook_secret": _signing_secret,
     "webhook_events": _names,
+    "webhook_incoming_secret": _signing_secret,
+    "console_url": _web_address,
     "prometheus_address": _address,
     "disabled": _flag,
 }

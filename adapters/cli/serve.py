@@ -141,10 +141,7 @@ def _webhooks(log: AuditLog) -> list[Route]:
     from ..webhooks import routes
 
     secret = load_settings().webhook_incoming_secret
-    try:
-        return [] if secret is None else routes(log, secret.get_secret_value())
-    except ValueError as exc:
-        raise ConfigurationError(f"MNEMOSCOPE_WEBHOOK_INCOMING_SECRET: {exc}") from None
+    return [] if secret is None else routes(log, secret.get_secret_value())
 
 
 def _entrance(

@@ -226,6 +226,30 @@ def bundle_lines(bundle: Bundle, *, from_log_alone: bool) -> Iterator[str]:
         yield "incomplete: the bundle says so on its first page and in its manifest"
 
 
+def bundle_document(bundle: Bundle, *, from_log_alone: bool) -> dict[str, Any]:
+    """Return what `bundle_lines` say, for a program."""
+    return {
+        "path": str(bundle.path),
+        "events": bundle.events,
+        "accesses": bundle.counts.accesses,
+        "memories": bundle.memories,
+        "beside": bundle.counts.beside,
+        "complete": bundle.complete,
+        "not_stated": list(bundle.not_stated),
+        "from_log_alone": from_log_alone,
+        "loss": bundle.losses,
+        "stores": [
+            {
+                "name": each.name,
+                "status": each.status.value,
+                "n_memories": each.n_memories,
+                "error": each.error,
+            }
+            for each in bundle.stores
+        ],
+    }
+
+
 def _doubts(person: Person) -> Iterator[StoreData]:
     """Yield the doubts about the trail's own answer, told like stores that were not asked."""
     # In the bundle itself, too: whoever gets it has not seen the terminal.

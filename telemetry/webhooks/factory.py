@@ -18,17 +18,10 @@ def build(context: SinkContext) -> WebhookSink | None:
             "MNEMOSCOPE_WEBHOOK_SECRET is not set: expected the secret that the receiver verifies "
             "signatures with, or MNEMOSCOPE_WEBHOOK_FORMAT=slack"
         )
-    address = url.get_secret_value()
-    if not address.startswith(("https://", "http://")):
-        raise ValueError("MNEMOSCOPE_WEBHOOK_URL: expected https://…")
-    try:
-        key = None if secret is None else parse_secret(secret.get_secret_value())
-    except ValueError as exc:
-        raise ValueError(f"MNEMOSCOPE_WEBHOOK_SECRET: {exc}") from None
     return WebhookSink(
-        address,
+        url.get_secret_value(),
         context.keys,
-        key=key,
+        key=None if secret is None else parse_secret(secret.get_secret_value()),
         form=form,
         kinds=settings["webhook_events"],
         console=settings["console_url"],

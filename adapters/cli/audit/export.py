@@ -67,7 +67,13 @@ def export(
     knows. Nothing is written, and it exits with 5 if several people have that id, 6 if nobody is
     known by it. Without --scope the stores are not asked: the export is from the log alone.
     """
-    from ...customer_requests.export import bundle_lines, bundle_path, new_request, read_notice
+    from ...customer_requests.export import (
+        bundle_document,
+        bundle_lines,
+        bundle_path,
+        new_request,
+        read_notice,
+    )
     from ..progress import progress_bar
     from ..scope import open_trail, scope_with_trail
 
@@ -96,7 +102,7 @@ def export(
             how["including_shared"] = including_shared
             person, bundle = _from_scope(opened, query, how)
     if json:
-        document = _as_document(bundle, from_log_alone=scope is None)
+        document = bundle_document(bundle, from_log_alone=scope is None)
         Console().print_json(data={**document, "person": person_document(query, person)})
     else:
         for line in bundle_lines(bundle, from_log_alone=scope is None):
@@ -124,26 +130,3 @@ def _from_scope(
     if person.shared_with:
         say(shared_line(person))
     return person, export_from_scope(scope, person, **how)
-
-
-def _as_document(bundle: Bundle, *, from_log_alone: bool) -> dict[str, Any]:
-    return {
-        "path": str(bundle.path),
-        "events": bundle.events,
-        "accesses": bundle.counts.accesses,
-        "memories": bundle.memories,
-        "beside": bundle.counts.beside,
-        "complete": bundle.complete,
-        "not_stated": list(bundle.not_stated),
-        "from_log_alone": from_log_alone,
-        "loss": bundle.losses,
-        "stores": [
-            {
-                "name": each.name,
-                "status": each.status.value,
-                "n_memories": each.n_memories,
-                "error": each.error,
-            }
-            for each in bundle.stores
-        ],
-    }

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from mnemoscope.adapters.cli.audit import export as command
+from mnemoscope.adapters.customer_requests.export import bundle_document, bundle_lines
 from mnemoscope.audit import AuditLog
 from mnemoscope.audit.bundle.contract import Request, RequestType
 from mnemoscope.audit.bundle.source import source
@@ -71,15 +71,14 @@ def exported(tmp_path, subject_keys, event_factory):
     fails=some.booleans(),
     kind=some.sampled_from(RequestType),
 )
-def test_counts_agree(exported, read_at, things, capsys, events, records, fails, kind):
+def test_counts_agree(exported, read_at, things, events, records, fails, kind):
     """One number for one thing: on the screen, in JSON, on the page, in the manifest and files."""
     store, thing = things
     kept = [thing(f"m-{number}", kind=each) for number, each in enumerate(records)]
     bundle = exported(events, [store("mem0", *kept, fails=TimeoutError() if fails else None)], kind)
     found, counts = read_at(bundle.path), bundle.counts
-    command._show(bundle, from_log_alone=False)
-    said = SAID.search(capsys.readouterr().err)
-    document = command._as_document(bundle, from_log_alone=False)
+    said = SAID.search("\n".join(bundle_lines(bundle, from_log_alone=False)))
+    document = bundle_document(bundle, from_log_alone=False)
     shown = {
         what.partition(" ")[2]: int(n.replace(",", "")) for n, what in FIGURE.findall(found.page)
     }

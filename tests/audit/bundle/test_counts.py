@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from mnemoscope.adapters.customer_requests.export import bundle_document, bundle_lines
+from mnemoscope.adapters.customer_requests import export
 from mnemoscope.audit import AuditLog
 from mnemoscope.audit.bundle.contract import Request, RequestType
 from mnemoscope.audit.bundle.source import source
@@ -77,8 +77,8 @@ def test_counts_agree(exported, read_at, things, events, records, fails, kind):
     kept = [thing(f"m-{number}", kind=each) for number, each in enumerate(records)]
     bundle = exported(events, [store("mem0", *kept, fails=TimeoutError() if fails else None)], kind)
     found, counts = read_at(bundle.path), bundle.counts
-    said = SAID.search("\n".join(bundle_lines(bundle, from_log_alone=False)))
-    document = bundle_document(bundle, from_log_alone=False)
+    said = SAID.search("\n".join(export.bundle_lines(bundle, from_log_alone=False)))
+    document = export.bundle_document(bundle, from_log_alone=False)
     shown = {
         what.partition(" ")[2]: int(n.replace(",", "")) for n, what in FIGURE.findall(found.page)
     }

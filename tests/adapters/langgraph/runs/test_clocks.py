@@ -37,6 +37,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 1_000.0
+        self.others = frozenset(graph_callbacks().runs._open)
 
     def __call__(self) -> float:
         return self.now
@@ -118,21 +119,24 @@ def graph(clock, bench):
     return built
 
 
-def at_work():
-    """Return whether a node is."""
-    return any(run.kind is RunKind.NODE for run in list(graph_callbacks().runs._open.values()))
+def at_work(clock):
+    """Return whether a node of the script is; others' may have been left at work for good."""
+    return any(
+        run.kind is RunKind.NODE and number not in clock.others
+        for number, run in list(graph_callbacks().runs._open.items())
+    )
 
 
 def dawdles(clock):
     """Take a second, once no node is at work."""
-    until(lambda: not at_work())
+    until(lambda: not at_work(clock))
     clock.passes(SLOW_S)
 
 
 async def adawdles(clock):
     """Do the same and let others work meanwhile."""
     async with asyncio.timeout(GIVE_UP_S):
-        while at_work():  # noqa: ASYNC110 - no event tells of its end
+        while at_work(clock):  # noqa: ASYNC110 - no event tells of its end
             await asyncio.sleep(0)
     clock.passes(SLOW_S)
 

@@ -89,15 +89,20 @@ def test_collector(make_scope, recall_of, seen):
     """A collection may begin at any allocation of ours, and runs callbacks and finalisers then."""
     sink = CapturingSink()
     scope = make_scope(sink)
-    recall, answers = recall_of(scope), []
+    recall, answers, on_the_sinks = recall_of(scope), [], []
+
+    def call():
+        # A collection may also begin on the thread of a sink, whose calls tell nothing: no loop.
+        is_sinks = threading.current_thread().name == "mnemoscope-capture"
+        (on_the_sinks if is_sinks else answers).append(recall())
 
     class Dying:
         def __del__(self):
-            answers.append(recall())
+            call()
 
     def callback(phase, _info):
         if phase == "start":
-            answers.append(recall())
+            call()
 
     thresholds = gc.get_threshold()
     gc.callbacks.append(callback)
@@ -114,10 +119,11 @@ def test_collector(make_scope, recall_of, seen):
     gc.collect()
     flushed = scope.flush(GIVE_UP_S)
     seen(f"{len(answers)} calls from collections")
+    beside = len(sink.events) - 500 - len(answers)
 
     assert flushed
-    assert len(answers) > 500
-    assert len(sink.events) == 500 + len(answers)
+    assert len(answers) + len(on_the_sinks) > 500
+    assert 0 <= beside <= len(on_the_sinks)
 
 
 @pytest.mark.fault(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.console_world import let_wait
-from tests.kit.served_console import served
+from tests.kit.served_console import served, variables_of
 
 # A browser and thousands of requests take their time: these run by `make test-console` alone.
 collect_ignore_glob = [] if os.environ.get("CONSOLE_TESTS") else ["test_*.py"]
@@ -42,16 +42,20 @@ def chromium():
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def console(request, tmp_path):
-    """A console in a process of its own, where things wait."""
+def trail(request, tmp_path):
+    """The settings of an audit trail that an application and a console share."""
     is_sqlite = request.param == "sqlite"
     url = f"sqlite:///{tmp_path}/audit.db" if is_sqlite else request.getfixturevalue("postgres_url")
-    settings = {
+    return {
         "audit_url": url,
         "audit_pseudonym_key": "ab" * 32,
         "audit_spool": tmp_path / "spool",
     }
-    let_wait(settings)
-    env = {f"MNEMOSCOPE_{name.upper()}": str(value) for name, value in settings.items()}
-    with served(env=env) as found:
+
+
+@pytest.fixture
+def console(trail):
+    """A console in a process of its own, where things wait."""
+    let_wait(trail)
+    with served(env=variables_of(trail)) as found:
         yield found

@@ -11,26 +11,19 @@ import pytest
 
 from tests.kit.console_application import ADDRESS, FOLDER, TEXTS, remember, store_of
 from tests.kit.patience import GIVE_UP_S
-from tests.kit.served_console import served
+from tests.kit.served_console import served, variables_of
 
 WIDTHS = (360, 768, 1280)
 PICTURES = os.environ.get("CONSOLE_FILM")
 """A folder for a picture of each step at each width: make test-console CONSOLE_FILM=build/film."""
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def console(request, tmp_path):
+@pytest.fixture
+def console(trail, tmp_path):
     """A console with an application's stores, in which somebody is remembered."""
-    is_sqlite = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path}/audit.db" if is_sqlite else request.getfixturevalue("postgres_url")
-    settings = {
-        "audit_url": url,
-        "audit_pseudonym_key": "ab" * 32,
-        "audit_spool": tmp_path / "spool",
-    }
-    remember(tmp_path, **settings)
-    env = {f"MNEMOSCOPE_{name.upper()}": str(value) for name, value in settings.items()}
-    with served("--scope", ADDRESS, env={**env, FOLDER: str(tmp_path)}) as found:
+    remember(tmp_path, **trail)
+    env = {**variables_of(trail), FOLDER: str(tmp_path)}
+    with served("--scope", ADDRESS, env=env) as found:
         yield found
 
 

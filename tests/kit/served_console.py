@@ -36,6 +36,11 @@ class Served(NamedTuple):
         return self.process.wait(GIVE_UP_S)
 
 
+def variables_of(settings: Mapping[str, object]) -> dict[str, str]:
+    """Return *settings* as variables of an environment."""
+    return {f"MNEMOSCOPE_{name.upper()}": str(value) for name, value in settings.items()}
+
+
 @contextmanager
 def served(*options: str, env: Mapping[str, str]) -> Generator[Served]:
     """Serve on a free port, with *env* besides this process's variables, and end it."""

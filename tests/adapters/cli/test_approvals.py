@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 
 import pytest
 from langgraph.store.memory import InMemoryStore
@@ -16,35 +15,17 @@ from mnemoscope.memory import (
     Approval,
     Draft,
     Facts,
-    Fails,
     HeldError,
     Mnemoscope,
-    Outcome,
     Point,
     RefusedError,
-    Verdict,
     context,
     load_settings,
 )
 from mnemoscope.memory.health.live_metrics import LiveMetrics
 from mnemoscope.memory.rules import held_writes
+from tests.kit.held_writes import Quarantine
 from tests.kit.patience import GIVE_UP_S
-
-
-@dataclass(frozen=True, kw_only=True)
-class Quarantine:
-    """A rule that has nothing to do with gates, and holds what it is shown."""
-
-    name: str = "quarantine"
-    shadow: bool = False
-    points = frozenset({Point.MEMORY})
-    fails = Fails.CLOSED
-
-    def settings(self):
-        return {}
-
-    def decide(self, facts):
-        return Verdict(Outcome.HOLD, "from_outside") if facts.what == "remember" else Verdict()
 
 
 @pytest.fixture(autouse=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...memory.errors import ConfigurationError
 from ...memory.privacy.engine.redaction import CallBound, Redaction, within
+from ...telemetry.network.probe import is_loopback
 
 if TYPE_CHECKING:
     from ...memory.privacy.engine.redactor import Redactor
@@ -45,7 +45,7 @@ class Listening(NamedTuple):
         """
         if bool(self.certificate) != bool(self.key):
             raise ConfigurationError("pass both of --tls-cert and --tls-key, or neither")
-        if not (_is_loopback(self.host) or (self.secret_file and self.certificate)):
+        if not (is_loopback(self.host) or (self.secret_file and self.certificate)):
             raise ConfigurationError(
                 "--host beyond this machine needs --secret-file, --tls-cert and --tls-key"
             )
@@ -113,10 +113,3 @@ def document_redactor(redactor: Redactor, tenant: str | None) -> Callable[[Any],
     return lambda document: redact_document(
         document, begin, lambda exc: faults.note("redaction_server", exc)
     )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

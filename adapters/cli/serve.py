@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import ipaddress
 import signal
 import socket
 import time
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 import typer
 
 from ...memory.errors import ConfigurationError
+from ...telemetry.network.probe import is_loopback
 from .exit_codes import CommandError, say
 from .options import AuditUrl, ScopeAddress, Tenant
 
@@ -86,7 +86,7 @@ def serve(
     proxy = _proxy(proxy_header, proxy_address, allow)
     if (tls_cert is None) != (tls_key is None):
         raise ConfigurationError("pass both of --tls-cert and --tls-key, or neither")
-    if not _is_loopback(host) and tls_cert is None and proxy is None:
+    if not is_loopback(host) and tls_cert is None and proxy is None:
         raise ConfigurationError(
             f"--host {host} is beyond loopback: pass --tls-cert and --tls-key, "
             "or --proxy-header and --allow"
@@ -150,7 +150,7 @@ def _entrance(
     from ..console import Entrance
     from ..console.sessions import OneTimeToken
 
-    if url is None and not _is_loopback(host):
+    if url is None and not is_loopback(host):
         raise ConfigurationError(f"--host {host} needs --url: the address that browsers ask for")
     own = f"http{'s' if is_tls else ''}://{{}}:{port}"
     names = {f"[{host}]" if ":" in host else host, "localhost"}
@@ -172,13 +172,6 @@ def _origin(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path.strip("/"):
         raise ConfigurationError("--url takes https://host or https://host:port, without a path")
     return f"{parts.scheme}://{parts.netloc.lower()}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _proxy(

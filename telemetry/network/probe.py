@@ -33,12 +33,18 @@ def connect(host: str, port: int, timeout_s: float) -> None:
         raise DeliveryError(f"nobody listens at {host}:{port} ({reason.lower()})") from exc
 
 
-def is_this_machine(host: str) -> bool:
-    """Return whether *host* is a name or an address of the loopback interface."""
+def is_loopback(host: str) -> bool:
+    """Return whether who listens at *host* is heard on this machine alone."""
+    # Not `name.localhost`: a table of hosts may lead it elsewhere.
     try:
         return ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+        return host == "localhost"
+
+
+def is_this_machine(host: str) -> bool:
+    """Return whether *host* is a name or an address of the loopback interface."""
+    return is_loopback(host) or host.endswith(".localhost")
 
 
 def status_of(url: str, timeout_s: float) -> int | None:

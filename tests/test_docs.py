@@ -9,7 +9,12 @@ import shlex
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+from importlib.metadata import (
+    PackageNotFoundError,
+    distribution,
+    entry_points,
+    packages_distributions,
+)
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +267,27 @@ def test_a_page_installs_what_it_imports(program):
         name for name in imported if not there & {norm(each) for each in providers().get(name, ())}
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_page_installs_the_programs_that_it_runs(program):
+    """What a command begins with comes with what the page has a reader install, or the README."""
+    blocks = [*PROGRAMS[program], *inline_of(PAGES.get(program, ""))]
+    told = installs_of(blocks) or installs_of(PROGRAMS["README.md"])
+    programs = {each.split()[0] for block in blocks for each in block.commands}
+
+    there = closure_of(frozenset(told))
+    missing = [
+        script.name
+        for script in entry_points(group="console_scripts")
+        if script.name in programs - {"pip"} and script.dist and norm(script.dist.name) not in there
+    ]
+    assert missing == []
+
+
+def inline_of(page: str) -> list[Block]:
+    """Return the commands in the sentences of a page: a word and what it is given."""
+    return [Block("console", f"$ {each}", 0) for each in re.findall(r"`([\w-]+ [^`\n]+)`", page)]
 
 
 def imports_of(node: ast.AST) -> list[str]:

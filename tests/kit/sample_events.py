@@ -100,7 +100,16 @@ places = st.builds(
     is_reported=st.just(False),
 )
 
-node_runs = st.builds(NodeRun, st.none() | st.integers(-1, 2**40), st.none() | _seconds)
+node_runs = st.builds(
+    NodeRun,
+    st.none() | st.integers(-1, 2**40),
+    st.none() | _seconds,
+    st.none() | st.integers(-1, 2**40),
+    st.none() | st.uuids().map(str),
+    st.none() | st.integers(1, 2**64 - 1),
+    st.none() | st.uuids().map(str),
+    st.booleans(),
+)
 tool_runs = st.builds(ToolRun, _maybe, st.none() | _counts, st.none() | _counts)
 
 labels = st.builds(

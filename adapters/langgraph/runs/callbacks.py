@@ -150,6 +150,7 @@ class GraphCallbacks(BaseCallbackHandler):
             # The parts of a node have its metadata too, and may have its name.
             if nodes != parent.nodes:
                 run = self.runs.begin_node(run_id, parent, nodes, path.rpartition(":")[2])
+                run.step = about.get("langgraph_step")
                 if self._notes_more:
                     self._note(run, copied, inputs, kwargs)
                 return

@@ -24,4 +24,9 @@ class Loops:
     def count_run(self, node: Run) -> NodeRun:
         """Count the run of a node that ended, and return which it was and what it cost."""
         count = self._runs[node.nodes] = self._runs.get(node.nodes, 0) + 1
-        return NodeRun(count, self._costs_usd.pop(node, None))
+        cost_usd, graph = self._costs_usd.pop(node, None), node.parent
+        within, around = None, None if graph is None else graph.parent
+        while around is not None and (within := around.task_id) is None:
+            around = around.parent
+        span_id = None if graph is None else graph.ref.span_id
+        return NodeRun(count, cost_usd, node.step, node.task_id, span_id, within, node.left)

@@ -378,6 +378,7 @@ class Runs:
         """End a run with *error*, which may be how LangGraph interrupts one."""
         name = error_name(error)
         if isinstance(error, GraphBubbleUp):
+            run.left = True
             self.end(run, Status.OK)
         elif name in _LEFT:
             self.end(run, Status.CANCELLED)

@@ -117,6 +117,8 @@ class Run:
         tracing: Makes the ids of the runs below.
         nodes: The names of the nodes around it, outermost first; a node's own is the last.
         task_id: Of a node: LangGraph's id of the task.
+        step: Of a node: LangGraph's number of the superstep.
+        left: Of a node: whether it was interrupted, or sent the graph around it elsewhere.
         thread: LangGraph's id of the thread that its graph runs on.
         usage: Tokens of a model call that has ended, without their cost.
         started: Monotonic seconds, as `ended`.
@@ -146,6 +148,8 @@ class Run:
     parent: Run | None = None
     nodes: tuple[str, ...] = ()
     task_id: str | None = None
+    step: int | None = None
+    left: bool = False
     thread: str | None = None
     metadata: Mapping[str, Any] = _NONE
     streamed: StreamedUsage | None = None

@@ -1,0 +1,43 @@
+"""A copy of a log in this process's memory: a target that is written, and a copy that is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from mnemoscope.audit import AuditLog
+from mnemoscope.audit.stream import CopyRecord, Shipped, ship
+
+
+class MemoryCopy:
+    """A list of records."""
+
+    def __init__(self, kept: Sequence[CopyRecord] = ()) -> None:
+        self.kept = list(kept)
+        self.expired = 0
+        self.compacted = False
+        self.batches: list[int] = []
+
+    def resume_at(self, _origin: str) -> int:
+        """Return the number after the last event."""
+        return max((each.seq + 1 for each in self.kept if each.kind == "event"), default=0)
+
+    def send(self, records: Sequence[CopyRecord]) -> int:
+        """Keep *records*."""
+        self.kept += records
+        self.batches.append(len(records))
+        return 0
+
+    def records(self) -> Iterator[CopyRecord]:
+        """Yield what was kept."""
+        yield from self.kept
+
+    def close(self) -> None:
+        """Keep what is there."""
+
+
+def ship_all(log: AuditLog, target: MemoryCopy, **options: bool) -> Shipped:
+    """Ship *log* to its end, and return how far the copy is."""
+    shipped = ship(log, target, **options)
+    *_, last = [*takewhile(lambda each: each.at < each.size, shipped)], next(shipped)
+    return last

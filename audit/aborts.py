@@ -27,7 +27,7 @@ def aborted_runs(log: AuditLog, first_seq: int, since_us: int) -> tuple[int, fro
         TamperedError: One of them is not what was sealed.
     """
     found: set[str] = set()
-    with log.begun() as snapshot:
+    with log.verdicts.begun() as snapshot:
         if snapshot is None:
             return first_seq, frozenset()
         sealed = SealedEvents(snapshot)

@@ -273,7 +273,7 @@ class AuditedDecisions:
     """
 
     def __init__(self, log: AuditLog, clock: Callable[[], float] = time.monotonic) -> None:
-        self._log, self._clock = log, clock
+        self._log, self._clock = log.verdicts, clock
         self._guard = ForkLock()
         self._standing: dict[str, ApprovalState] = {}
         self._stages: dict[tuple[str, str], int] = {}

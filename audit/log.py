@@ -30,7 +30,14 @@ from .record.sealing import UnplacedEvent, draft
 from .store import checkpoints, retention
 from .store.checkpoints import Announce
 from .store.customers import Customers
-from .store.person_lookup import CustomerQuery, OtherSpellings, Person, find_person, person_of
+from .store.person_lookup import (
+    CustomerQuery,
+    InStores,
+    OtherSpellings,
+    Person,
+    find_person,
+    person_of,
+)
 from .store.snapshot import Snapshot
 from .store.tables import LogTables
 from .store.tree import StoredHashes
@@ -51,8 +58,11 @@ class AuditLog:
         previous: Earlier keys, which the log may have been written with.
         clock_ns: Wall clock.
         retention_days: After which events may be removed; 0: never.
+        prepare: Called once, before the first write.
+        trail: What it is a shard of. None: nothing.
 
     Attributes:
+        trail: What it is a shard of, or itself.
         url: Its address. May hold a password: for opening it again, not for showing.
         path: The file, where it is one.
         label: Its name in errors.
@@ -73,6 +83,8 @@ class AuditLog:
         previous: Sequence[SubjectKeys] = (),
         clock_ns: Callable[[], int] = time.time_ns,
         retention_days: int = RETENTION_DAYS,
+        prepare: Callable[[], object] | None = None,
+        trail: AuditLog | None = None,
     ) -> None:
         database = open_database(url)
         self.url = url
@@ -80,6 +92,7 @@ class AuditLog:
         self.label = database.label
         self.ring = Keyring(keys, previous)
         self.retention_days = retention_days
+        self.trail = trail or self
         self.spool_path: Path | None = None
         self.relay_folder: Path | None = None
         self.tables = LogTables(
@@ -87,6 +100,7 @@ class AuditLog:
             self.ring,
             clock_ns=clock_ns,
             retention_us=retention_days * DAY_US or _NEVER_US,
+            prepare=prepare,
         )
 
     # -- writing -----------------------------------------------------------------------------------
@@ -234,8 +248,41 @@ class AuditLog:
             all_tenants=all_tenants,
             spellings=spellings,
         )
+        return self.find(query)
+
+    def find(self, query: CustomerQuery, stores: InStores | None = None) -> Person:
+        """
+        Return the customer of *query*, as `person` does, by what live *stores* hold as well.
+
+        Raises as `person` does.
+        """
+        with self.moments() as (snapshot, *beside):
+            return find_person(snapshot, query, stores, beside=beside)
+
+    @property
+    def shards(self) -> Sequence[AuditLog]:
+        """The logs that it consists of: itself, unless tenants are spread over several."""
+        return (self,)
+
+    @property
+    def verdicts(self) -> AuditLog:
+        """The log that verdicts are in, with the decisions on them: one, of however many shards."""
+        return self
+
+    def parts_of(self, person: Person) -> list[tuple[AuditLog, Person]]:
+        """Return the logs that have something of *person*, with what they know of them."""
+        return [(self, person)]
+
+    @contextmanager
+    def moments(self) -> Generator[list[Snapshot]]:
+        """
+        Return one moment of each of its logs.
+
+        Raises:
+            AuditError: One cannot be read.
+        """
         with self.reading() as snapshot:
-            return find_person(snapshot, query)
+            yield [snapshot]
 
     def history(self, customer: str | Person, tenant: str | None = None) -> Iterator[AuditRow]:
         """

@@ -26,14 +26,14 @@ def what_waits(log: AuditLog) -> list[str]:
 
 
 def _in_spool(log: AuditLog) -> Iterator[str]:
-    path = log.spool_path
-    waiting = spool_stats(path).events if path is not None else 0
-    if waiting:
-        # Some of them may be recorded by now: a file is removed once all that is in it is.
-        yield (
-            f"up to {waiting:,} events wait in the spool {path}: the next process with this audit "
-            "trail records them"
-        )
+    for path in (each.spool_path for each in log.shards):
+        waiting = spool_stats(path).events if path is not None else 0
+        if waiting:
+            # Some of them may be recorded by now: a file is removed once all that is in it is.
+            yield (
+                f"up to {waiting:,} events wait in the spool {path}: the next process with this "
+                "audit trail records them"
+            )
 
 
 def _in_relay(log: AuditLog) -> Iterator[str]:
@@ -41,8 +41,10 @@ def _in_relay(log: AuditLog) -> Iterator[str]:
     if folder is None:
         return
     counted = _counted(folder)
-    with log.begun() as snapshot:
-        recorded = sum(_recorded(snapshot, each) for each in counted) if snapshot else 0
+    recorded = 0
+    for shard in log.shards:
+        with shard.begun() as snapshot:
+            recorded += sum(_recorded(snapshot, each) for each in counted) if snapshot else 0
     waiting = max(0, sum(counted.values()) - recorded)
     if waiting:
         yield f"{waiting:,} events wait in {folder}: `mnemoscope relay {folder}` records them"

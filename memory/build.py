@@ -8,7 +8,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -564,7 +564,7 @@ def build(
         observers=[each for feature in features for each in feature.observers],
         journal=journal,
         vault=vault,
-        audit=None if audit is None else audit.log,
+        audit=None if audit is None else audit.trail,
         reveal=settings.pii_reveal,
         matches=() if on_match is None else _match_steps(),
         bound=CallBound(settings.pii_most_characters, cuts=settings.pii_too_large == "cut"),
@@ -661,15 +661,27 @@ def open_audit_log(settings: Settings, *, needs_key: bool = True) -> AuditLog:
         ConfigurationError: Its URL or key cannot be used, or there is no key.
         AuditError: There is no key because there is no trail yet.
     """
+    from ..audit.database.errors import AuditError  # noqa: PLC0415
+    from ..audit.log import AuditLog  # noqa: PLC0415
     from ..audit.sink.factory import open_log  # noqa: PLC0415
+    from ..audit.store.shard_count import shard_count  # noqa: PLC0415
 
     keys = configured_keys(settings)
     try:
-        log = open_log(_sink_context(settings, keys or _throwaway()))
+        context = _sink_context(settings, keys or _throwaway())
+        log = open_log(context, AuditLog)
+        count = settings.audit_shards
+        # What cannot be read says so to whoever asks it something.
+        with suppress(AuditError), log.begun() as snapshot:
+            count = max(count, shard_count(snapshot))
+        if count > 1:  # never fewer than there are, whatever this process is configured with
+            from ..audit.shards.sharded_log import sharded_log  # noqa: PLC0415
+
+            log = sharded_log(context)
     except (ValueError, OSError) as exc:
         raise ConfigurationError(str(exc)) from None
     if keys is None and needs_key:
-        with log.reading():  # what is not there either is told first
+        with log.moments():  # what is not there either is told first
             raise ConfigurationError(_no_key(settings))
     return log
 
@@ -720,6 +732,11 @@ def _build_sinks(
         context = replace(context, is_named=is_named)
     built: list[Sink] = []
     for name in _sink_names(settings):
+        if name == "audit" and settings.audit_shards > 1:
+            from ..audit.shards.sinks import build_shards  # noqa: PLC0415 - only where wanted
+
+            built += build_shards(replace(context, content="audit" in settings.content_sinks))
+            continue
         sink = SINKS.build(name, replace(context, content=name in settings.content_sinks))
         if sink is not None:
             built.append(sink)
@@ -898,7 +915,7 @@ def _feature_context(keys: SubjectKeys, faults: Faults, audit: AuditSink | None)
         digest_key=keys.key,
         faults=faults,
         clock=time.perf_counter,
-        trail=None if audit is None else audit.log.references,
+        trail=None if audit is None else audit.trail.references,
     )
 
 

@@ -84,6 +84,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             lost.
         audit_retention_days: Days to keep events, at least 183; they are removed by whole months,
             and the proofs of the others stay valid. 0: keep all.
+        audit_shards: Logs that the audit trail consists of, each with some of the tenants. It can
+            be raised at any time, and not lowered.
         log_file: File for JSON lines, rotated, made for its owner alone: one that follows has the
             mode of the one before. None: the host's logging library.
         log_file_bytes: Beyond which the log file is moved aside, and another one begun.
@@ -196,6 +198,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     audit_spool: Path | None = None
     audit_spool_max_bytes: Annotated[int, Meta(ge=1_048_576)] = 64 * 1024 * 1024
     audit_retention_days: Annotated[int, Meta(ge=0)] = 400
+    audit_shards: Annotated[int, Meta(ge=1, le=256)] = 1
     log_file: Path | None = None
     log_file_bytes: Count = 100_000_000
     log_files_kept: Count = 10

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -111,6 +111,9 @@ def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
     found: Any = snapshot.execute("SELECT frontier FROM audit_log").fetchone()
     root = Frontier.from_bytes(snapshot.size, found[0] if found else b"").root()
     signer = signer_of(snapshot.origin, log.ring)
+    # Of a shard the first one knows who received what; a writer's numbers are in all.
+    with nullcontext([snapshot]) if log.trail is log else log.trail.moments() as moments:
+        lost, deliveries = tuple(losses(snapshot, moments)), DeliveryRanges(_notes(moments[0]))
     return Evidence(
         origin=snapshot.origin,
         verifier_key=signer.verifier_key,
@@ -119,12 +122,12 @@ def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
         root=root,
         hashes=StoredHashes(snapshot),
         sign=signer.sign,
-        losses=tuple(losses(snapshot)),
+        losses=lost,
         signed_us=log.now_us(),
         anchors=_anchors(snapshot),
         retention_days=log.retention_days,
-        deliveries=DeliveryRanges(_notes(snapshot)),
-        waiting=tuple(what_waits(log)),
+        deliveries=deliveries,
+        waiting=tuple(what_waits(log.trail)),
     )
 
 
@@ -149,8 +152,8 @@ def _anchors(snapshot: Snapshot) -> tuple[Anchor, ...]:
     )
 
 
-def losses(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
-    """Yield what the log declares as lost, less what came after all."""
+def losses(snapshot: Snapshot, moments: Sequence[Snapshot]) -> Iterator[DeclaredLoss]:
+    """Yield what the log declares as lost, less what came after all, in whichever shard."""
     gaps = snapshot.stream(
         "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq", (GAP,)
     )
@@ -164,14 +167,14 @@ def losses(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
         gap = (data["writer"], data["from_wseq"], data["to_wseq"])
         # A declaration whose acknowledgement was lost is made again; events may come after they
         # were given up.
-        n_events = 0 if gap in seen else gap[2] - gap[1] + 1 - _arrived(snapshot, gap)
+        n_events = 0 if gap in seen else gap[2] - gap[1] + 1 - _arrived(moments, gap)
         seen.add(gap)
         if n_events > 0:
             yield DeclaredLoss(*gap, n_events, data["reason"], known["recorded_at"])
-    yield from _broken_off(snapshot)
+    yield from _broken_off(snapshot, moments)
 
 
-def _broken_off(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
+def _broken_off(snapshot: Snapshot, moments: Sequence[Snapshot]) -> Iterator[DeclaredLoss]:
     """Yield what writers that are gone may have counted after what is known for certain."""
     ends = snapshot.stream(
         "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq", (ENDED,)
@@ -180,19 +183,18 @@ def _broken_off(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
         known = json.loads(header)
         data = known["data"]
         later = (data["writer"], data["counter"] + 1, data["at_most"])
-        n_events = later[2] - later[1] + 1 - _arrived(snapshot, later)
+        n_events = later[2] - later[1] + 1 - _arrived(moments, later)
         # In the durable modes calls wait for the disk, so that what is missing was under way.
         if n_events > 0 and not is_durable(data["mode"]):
             yield DeclaredLoss(*later, n_events, _UNKNOWN_END, known["recorded_at"])
 
 
-def _arrived(snapshot: Snapshot, gap: tuple[str, int, int]) -> int:
-    found: Any = snapshot.execute(
+def _arrived(moments: Sequence[Snapshot], gap: tuple[str, int, int]) -> int:
+    statement = (
         "SELECT count(*) FROM audit_event "
-        "WHERE kind = 'operation' AND writer_id = ? AND writer_seq BETWEEN ? AND ?",
-        gap,
-    ).fetchone()
-    return int(found[0])
+        "WHERE kind = 'operation' AND writer_id = ? AND writer_seq BETWEEN ? AND ?"
+    )
+    return sum(int(each.execute(statement, gap).fetchone()[0]) for each in moments)
 
 
 def _count(snapshot: Snapshot, uids: list[str]) -> int:

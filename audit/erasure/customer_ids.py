@@ -84,11 +84,13 @@ def data_subject(
 
 def _own_uids(log: AuditLog, identities: Sequence[Identity]) -> frozenset[str]:
     """Return the subjects that a customer is, and those that are nobody."""
-    with log.reading() as snapshot:
-        own = snapshot.family(snapshot.uids_of(identities))
-        # A checkpoint that was saved in no customer's name is no other customer's.
-        nobodies = snapshot.execute(_NOBODIES, (NOBODY,)).fetchall()
-        return frozenset((*own, *(uid for (uid,) in nobodies)))
+    found: set[str] = set()
+    with log.moments() as snapshots:
+        for snapshot in snapshots:
+            found.update(snapshot.family(snapshot.uids_of(identities)))
+            # A checkpoint that was saved in no customer's name is no other customer's.
+            found.update(uid for (uid,) in snapshot.execute(_NOBODIES, (NOBODY,)).fetchall())
+    return frozenset(found)
 
 
 def _is_shared(
@@ -100,14 +102,17 @@ def _is_shared(
 ) -> bool:
     """See `DataSubject.is_shared`."""
     own = own_uids()
-    with log.reading() as snapshot:
-        references = snapshot.references
+    with log.moments() as snapshots:
         # The run as a whole first: one look-up in place of one for each checkpoint.
-        if not _saved_by(snapshot, "d.run_ref = ?", references.run(recorded_name(run))) <= own:
-            return True
+        for each in snapshots:
+            if not _saved_by(each, "d.run_ref = ?", each.references.run(recorded_name(run))) <= own:
+                return True
         names = {each.customer for each in identities}
         for memory_id, owner in owners.items():
-            known = _saved_by(snapshot, _OF_MEMORY, references.memory(recorded_name(memory_id)))
+            name = recorded_name(memory_id)
+            known = set[str]().union(
+                *(_saved_by(each, _OF_MEMORY, each.references.memory(name)) for each in snapshots)
+            )
             # An owner that redaction has replaced may be anybody, this customer included.
             is_named = owner is not None and not _REDACTED.fullmatch(owner)
             if not known <= own or (not known and is_named and owner not in names):
@@ -135,13 +140,14 @@ def _shorter_ids(log: AuditLog, customer: str, tenant: str | None) -> set[str]:
     parts = customer.split(".")
     # A store may keep a namespace as text with dots: one id can be the beginning of another.
     shorter = {".".join(parts[:count]) for count in range(1, len(parts))} - {""}
-    with log.reading() as snapshot:
-        return {each for each in shorter if snapshot.uids(each, tenant or "")}
+    with log.moments() as snapshots:
+        return {name for name in shorter for each in snapshots if each.uids(name, tenant or "")}
 
 
 def _rows(log: AuditLog, identities: Sequence[Identity]) -> Iterator[AuditRow]:
-    with log.reading() as snapshot:
-        # With other keys nobody would be found, and nobody be erased without a word.
-        snapshot.check_keys()
-        tenants = tuple(dict.fromkeys(each.tenant for each in identities))
-        yield from reading.history_of(snapshot, snapshot.uids_of(identities), tenants)
+    tenants = tuple(dict.fromkeys(each.tenant for each in identities))
+    with log.moments() as snapshots:
+        for each in snapshots:
+            # With other keys nobody would be found, and nobody be erased without a word.
+            each.check_keys()
+            yield from reading.history_of(each, each.uids_of(identities), tenants)

@@ -174,7 +174,7 @@ class ErasureRun:
         # A write that waits in a journal would bring back what was erased.
         unsettled = [*self._settled(), *([_LOST] if self._lost else [])]
         subject = data_subject(
-            self._log,
+            self._log.trail,
             self._customer,
             self._tenant,
             self._residue,

@@ -9,7 +9,10 @@ that several people share (a document, a key like ``profile``) brings nothing of
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from ...telemetry.event.event import OperationClass
@@ -232,15 +235,18 @@ _STATUSES = """
 
 def latency(snapshot: Snapshot, op_class: OperationClass | None) -> list[StoreLatency]:
     """Return how long each store took, model calls left out."""
-    chosen, values = "kind = 'operation' AND op_class <> 'model'", list[Value]()
-    if op_class is not None:
-        chosen, values = f"{chosen} AND op_class = ?", [op_class.value]
+    chosen, values = _of_class(op_class)
     statuses: dict[str, dict[str, int]] = {}
     counted: list[Any] = snapshot.execute(_STATUSES.format(chosen=chosen), values).fetchall()
     for store, status, count in counted:
         statuses.setdefault(store, {})[status] = count
     found: list[Any] = snapshot.execute(_LATENCY.format(chosen=chosen), values).fetchall()
     return [_latency(*each, statuses=statuses[each[0]]) for each in found]
+
+
+def _of_class(op_class: OperationClass | None) -> tuple[str, list[Value]]:
+    chosen = "kind = 'operation' AND op_class <> 'model'"
+    return (chosen, []) if op_class is None else (f"{chosen} AND op_class = ?", [op_class.value])
 
 
 def _latency(
@@ -250,6 +256,31 @@ def _latency(
     return StoreLatency(
         store, operations, int(nested), p50 / 1e3, p95 / 1e3, most / 1e3, total / 1e6, statuses
     )
+
+
+_DURATIONS = """
+    SELECT store, duration_us, status, nested FROM audit_event WHERE {chosen}
+    ORDER BY store, duration_us
+"""
+
+
+def latency_over(
+    snapshots: Iterable[Snapshot], op_class: OperationClass | None
+) -> list[StoreLatency]:
+    """Return what `latency` does, over several logs: percentiles of each cannot be added up."""
+    chosen, values = _of_class(op_class)
+    rows = heapq.merge(
+        *(each.stream(_DURATIONS.format(chosen=chosen), values) for each in snapshots)
+    )
+    found: list[StoreLatency] = []
+    for store, its in groupby(rows, key=itemgetter(0)):
+        _stores, micros, statuses, nested = zip(*its, strict=True)
+        count = len(micros)
+        p50, p95 = (micros[max(0, -(-count * share // 100) - 1)] for share in (50, 95))
+        counts = dict(sorted(Counter(statuses).items()))
+        figures = (p50, p95, micros[-1], sum(micros))
+        found.append(_latency(store, count, sum(nested), *figures, statuses=counts))
+    return found
 
 
 _SPEND = """
@@ -269,3 +300,15 @@ def spend(snapshot: Snapshot, by: By) -> list[Spend]:
         Spend._make((name, calls, *map(int, tokens), float(cost), int(unpriced)))
         for name, calls, *tokens, cost, unpriced in found
     ]
+
+
+def merged_spend(found: Iterable[Spend]) -> list[Spend]:
+    """Return what several logs have of each feature, node or model as one, dearest first."""
+    by_name: dict[str | None, Spend] = {}
+    for each in found:
+        before = by_name.get(each.name, Spend(each.name, 0, 0, 0, 0, 0, 0.0, 0))
+        sums: list[Any] = [*map(sum, zip(before[1:], each[1:], strict=True))]
+        by_name[each.name] = Spend(each.name, *sums)
+    found = sorted(by_name.values(), key=lambda each: (each.name is not None, each.name or ""))
+    # As the columns stand: input and output.
+    return sorted(found, key=lambda each: (each.cost_usd, sum(each[2:4])), reverse=True)

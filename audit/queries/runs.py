@@ -71,6 +71,24 @@ class RunTotals:
         elif not row.nested:
             self._add_work(row)
 
+    def joined(self, other: RunTotals) -> RunTotals:
+        """Return this run, with what another shard has of it."""
+        first, later = sorted((self, other), key=lambda each: each.first_us)
+        return RunTotals(
+            address=self.address,
+            first_us=first.first_us,
+            last_us=max(first.last_us, later.last_us),
+            agents=first.agents | later.agents,
+            features=first.features | later.features,
+            operations=first.operations + later.operations,
+            recalled=first.recalled + later.recalled,
+            written=first.written + later.written,
+            deleted=first.deleted + later.deleted,
+            failed=first.failed + later.failed,
+            spent=first.spent + later.spent,
+            verdicts=first.verdicts + later.verdicts,
+        )
+
     def _add_work(self, row: AuditRow) -> None:
         self.operations += 1
         self.failed += not row.status.is_normal
@@ -127,6 +145,16 @@ def find_runs(
         runs=tuple(sorted(found, key=lambda each: each.last_us, reverse=True)),
         is_cut=bool(first_seq) and first_at(snapshot, since_us - SKEW_US) < first_seq,
     )
+
+
+def merged_runs(found: Iterable[FoundRuns]) -> FoundRuns:
+    """Return what several shards found as one: a run of a tenant that moved is in two."""
+    answers, by_address = [*found], dict[RunAddress, RunTotals]()
+    for each in (run for its in answers for run in its.runs):
+        before = by_address.get(each.address)
+        by_address[each.address] = each if before is None else before.joined(each)
+    runs = sorted(by_address.values(), key=lambda each: each.last_us, reverse=True)
+    return FoundRuns(runs=tuple(runs), is_cut=any(each.is_cut for each in answers))
 
 
 def _totals(rows: Iterable[AuditRow]) -> Iterable[RunTotals]:

@@ -168,7 +168,11 @@ class PeriodSpend:
 
 
 def spending(
-    snapshot: Snapshot, by: Sequence[Dimension], period: Period, *, tenant: str | None = None
+    snapshot: Snapshot,
+    by: Sequence[Dimension],
+    period: Period,
+    *beside: Snapshot,
+    tenant: str | None = None,
 ) -> PeriodSpend:
     """
     Return what model calls used in *period* and in the one before.
@@ -177,6 +181,7 @@ def spending(
         snapshot: What is read.
         by: What lines tell apart.
         period: When the calls were made.
+        beside: Further logs, as shards are. A customer who moved is known in each by another name.
         tenant: Whose calls; empty: those for none. None: everybody's.
 
     Raises:
@@ -186,8 +191,8 @@ def spending(
     found: dict[tuple[str | None, ...], list[Spent]] = {}
     # Tenants are in the sealed headers alone, which have to be read one by one.
     is_by_column = tenant is None and "tenant" not in by
-    rows = (_grouped if is_by_column else _of)(snapshot, by, period, tenant)
-    for row in rows:
+    read = _grouped if is_by_column else _of
+    for row in (row for each in (snapshot, *beside) for row in read(each, by, period, tenant)):
         names, later, used = tuple(row[: len(by)]), int(row[len(by)]), _spent(row[len(by) + 1 :])
         periods = found.setdefault(names, [Spent(), Spent()])
         # One query for both periods, since the second is found where the first is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from ...telemetry.delivery.numbers import WriterNumbers
+from ...telemetry.delivery.numbers import Grant, LetGo, WriterNumbers, without_end
 from ...telemetry.process.version import running_version
 from ..record.sealing import UnplacedEvent, log_draft
 from ..record.writer_events import (
@@ -45,9 +45,27 @@ class Counted(Protocol):
 
 def keep_roll(numbers: WriterNumbers, roll: Roll, mode: str) -> None:
     """Have *roll* say how many events this process may count, before it does."""
-    numbers.grant = roll.grant
+    numbers.grant = _least(numbers.grant, roll.grant)
     if is_durable(mode):
-        numbers.note_let_go = roll.let_return
+        numbers.note_let_go = _both(numbers.note_let_go, roll.let_return)
+
+
+def _least(before: Grant, grant: Grant) -> Grant:
+    """Return what asks both: of several logs each has a roll."""
+    if before is without_end:
+        return grant
+    return lambda writer_id, number: min(before(writer_id, number), grant(writer_id, number))
+
+
+def _both(before: LetGo | None, note: LetGo) -> LetGo:
+    if before is None:
+        return note
+
+    def noted(number: int) -> None:
+        before(number)
+        note(number)
+
+    return noted
 
 
 class Presence:

@@ -62,6 +62,7 @@ class AuditSink:
     Attributes:
         announce: Where checkpoints are sent to: the other sinks, once this is attached.
         key_made: Whether the secret was made by this process, and nobody has a copy yet.
+        trail: What it is a part of, for reading: its log, unless there are several.
     """
 
     name = "audit"
@@ -77,7 +78,7 @@ class AuditSink:
         checkpoint_every_s: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.log = log
+        self.log = self.trail = log
         self.spool = spool
         self.announce: Announce = nowhere
         self.key_made = False
@@ -124,7 +125,10 @@ class AuditSink:
         if roll is not None:
             keep_roll(drain.numbers, roll, mode)
         self._presence = Presence(drain.numbers, self._clock, mode=mode, roll=roll)
-        others = (each for each in drain.deliveries() if each.sink != self.name)
+        # Parts of the trail are no recipients.
+        others = (
+            each for each in drain.deliveries() if each.sink.partition(".")[0] != AuditSink.name
+        )
         self._deliveries = Deliveries(others, clock=self._clock)
         if spool is not None and roll is not None and (spool.has_left() or roll.standing().gone):
             # They take in what processes that are gone have left, although no event comes.
@@ -165,6 +169,7 @@ class AuditSink:
             AuditError: It was not declared.
         """
         with self._guard:
+            there = self.elsewhere(writer_id)
             # Not asked while the database is away, or the relay would wait for each of its writers.
             if not self._may_ask() and self._backoff is not None:
                 raise self._backoff.error
@@ -174,13 +179,22 @@ class AuditSink:
                 # Its file has all that it counted: none of it was under way.
                 mode = self._followed.mode(writer_id) if self._followed is not None else self._mode
                 gone = Departed(writer_id, counter, counter, mode, ended, counter)
-                lost = declare_departed(self.log.tables, gone)
+                lost = declare_departed(self.log.tables, gone, there)
             except AuditError as exc:
                 self._failed(exc)
                 raise
             self.stats.lost += lost
             if lost:
                 logger.error("%d events of writer %s are lost", lost, writer_id)
+
+    def elsewhere(self, _writer: str) -> Sequence[Range]:
+        """
+        Return the numbers of a writer that are in other logs.
+
+        Raises:
+            AuditError: That cannot be told now.
+        """
+        return ()
 
     def note_deliveries(self) -> None:
         """Note in the log what the other sinks have acknowledged until now."""
@@ -486,7 +500,8 @@ class AuditSink:
     def _declare_departed(self, roll: Roll) -> None:
         self._settle()  # what a spool that was taken over says is lost comes first
         for gone in roll.gone():
-            lost = declare_departed(self.log.tables, gone)
+            there = self.elsewhere(gone.writer)
+            lost = declare_departed(self.log.tables, gone, there)
             self.stats.lost += lost
             if lost:
                 logger.error(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import orjson
 
-from ..database.database import WriteConnection
+from ..database.database import ReadConnection, WriteConnection
 from ..record.sequence_gaps import UNDER_WAY, UNKNOWN_END, SequenceGap
 from ..record.spool_numbers import outside
 from ..record.writer_events import ENDED, STOPPED, about, is_durable
@@ -16,10 +16,11 @@ from .tables import LogTables
 GAP = "audit.gap"
 # Numbers that follow one another differ from their place by the same: a writer may have millions.
 _RECORDED = """
-    SELECT min(writer_seq), max(writer_seq) FROM (
-      SELECT writer_seq, writer_seq - row_number() OVER (ORDER BY writer_seq) AS run
-      FROM audit_event WHERE kind = 'operation' AND writer_id = ?) numbered
-    GROUP BY run
+    SELECT writer_id, min(writer_seq), max(writer_seq) FROM (
+      SELECT writer_id, writer_seq,
+        writer_seq - row_number() OVER (PARTITION BY writer_id ORDER BY writer_seq) AS run
+      FROM audit_event WHERE kind = 'operation'{}) numbered
+    GROUP BY writer_id, run
 """
 
 
@@ -48,9 +49,16 @@ class Departed(NamedTuple):
         return self.returned if is_durable(self.mode) and not self.ended else self.counter
 
 
-def declare_departed(tables: LogTables, gone: Departed) -> int:
+def declare_departed(
+    tables: LogTables, gone: Departed, elsewhere: Sequence[tuple[int, int]] = ()
+) -> int:
     """
     Declare the end of a writer, and the events that are missing of it.
+
+    Args:
+        tables: The log's.
+        gone: The writer.
+        elsewhere: Its numbers, both ends of each range, that are in other logs.
 
     Returns:
         How many are missing for certain, whose calls may have been over.
@@ -60,7 +68,9 @@ def declare_departed(tables: LogTables, gone: Departed) -> int:
     """
     writer = gone.writer
     with tables.writing() as (connection, head):
-        missing = _missing(connection, writer, gone.counter, from_one=not head.first_seq)
+        lost = ((first, last) for its, first, last in all_declared(connection) if its == writer)
+        known = [*lost, *elsewhere]
+        missing = _missing(connection, writer, gone.counter, known, from_one=not head.first_seq)
         gaps = [part for each in missing for part in _divided(each, gone.lost_to)]
         end = head
         for each in gaps:
@@ -79,31 +89,47 @@ def _divided(gap: SequenceGap, lost_to: int) -> Iterator[SequenceGap]:
         yield gap._replace(first=max(gap.first, lost_to + 1), reason=UNDER_WAY)
 
 
+def recorded_ranges(connection: ReadConnection, writer: str) -> list[tuple[int, int]]:
+    """Return the numbers of *writer* that are recorded: both ends of each range."""
+    found = connection.execute(_RECORDED.format(" AND writer_id = ?"), (writer,)).fetchall()
+    return [(first, last) for _writer, first, last in found]
+
+
+def all_recorded(connection: ReadConnection) -> Iterator[tuple[str, int, int]]:
+    """Yield the numbers of every writer that are recorded: both ends of each range."""
+    return connection.stream(_RECORDED.format(""))
+
+
 def _missing(
-    connection: WriteConnection, writer: str, counter: int, *, from_one: bool
+    connection: WriteConnection,
+    writer: str,
+    counter: int,
+    known: Sequence[tuple[int, int]],
+    *,
+    from_one: bool,
 ) -> Iterator[SequenceGap]:
     """
-    Yield the numbers of *writer* that are neither recorded nor declared as lost.
+    Yield the numbers of *writer* that are neither recorded nor *known* of otherwise.
 
     Args:
         connection: The log's.
         writer: Which one.
         counter: The last number.
+        known: Those that are in another log, or declared as lost.
         from_one: Whether retention has removed nothing: its first number is 1.
     """
-    recorded: list[Any] = connection.execute(_RECORDED, (writer,)).fetchall()
+    recorded = recorded_ranges(connection, writer)
     # What retention has removed was recorded, and is no gap.
     first = 1 if from_one or not recorded else min(start for start, _stop in recorded)
-    known = [*recorded, *_declared(connection, writer)]
-    for start, stop in outside(first, counter, known):
+    for start, stop in outside(first, counter, [*recorded, *known]):
         yield SequenceGap(writer, start, stop, UNKNOWN_END)
 
 
-def _declared(connection: WriteConnection, writer: str) -> Iterator[tuple[int, int]]:
+def all_declared(connection: ReadConnection) -> Iterator[tuple[str, int, int]]:
+    """Yield the numbers of every writer that are declared as lost, likewise."""
     rows: list[Any] = connection.execute(
         "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ?", (GAP,)
     ).fetchall()
     for (header,) in rows:
         data = orjson.loads(header)["data"]
-        if data["writer"] == writer:
-            yield data["from_wseq"], data["to_wseq"]
+        yield data["writer"], data["from_wseq"], data["to_wseq"]

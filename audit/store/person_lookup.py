@@ -13,7 +13,7 @@ cannot be ruled out, which is a doubt that the answer has.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -139,7 +139,13 @@ class _Match(NamedTuple):
         return self.uid or self.identity
 
 
-def find_person(snapshot: Snapshot, query: CustomerQuery, stores: InStores | None = None) -> Person:
+def find_person(
+    snapshot: Snapshot,
+    query: CustomerQuery,
+    stores: InStores | None = None,
+    *,
+    beside: Sequence[Snapshot] = (),
+) -> Person:
     """
     Return the person behind a query.
 
@@ -147,6 +153,7 @@ def find_person(snapshot: Snapshot, query: CustomerQuery, stores: InStores | Non
         snapshot: The log.
         query: Whom to look for.
         stores: What live stores hold of these ids, where they were asked.
+        beside: Further logs, as shards are.
 
     Raises:
         UnknownSubjectError: Nobody is known by one of the ids.
@@ -155,9 +162,10 @@ def find_person(snapshot: Snapshot, query: CustomerQuery, stores: InStores | Non
         AuditError: The log cannot be read, or was written with other keys.
     """
     # Before anything is asked: rows that were swapped would give one customer another's data.
-    snapshot.check_bindings()
-    snapshot.check_keys()
-    lookup = _Lookup(snapshot, query)
+    for each in (snapshot, *beside):
+        each.check_bindings()
+        each.check_keys()
+    lookup = _Lookups([_Lookup(each, query) for each in (snapshot, *beside)])
     chosen = [each for name in query.names for each in _chosen(lookup, name, query, stores)]
     chosen = _in_their_tenants(chosen, query)
     identities = tuple(dict.fromkeys(each.identity for each in chosen))
@@ -187,7 +195,7 @@ def person_of(snapshot: Snapshot, customer: str | Person, tenant: str | None) ->
 
 
 def _shared_with(
-    lookup: _Lookup,
+    lookup: _Lookups,
     query: CustomerQuery,
     stores: InStores | None,
     identities: tuple[Identity, ...],
@@ -211,7 +219,7 @@ def _may_be_held(name: str, query: CustomerQuery, stores: InStores | None) -> bo
 
 
 def _chosen(
-    lookup: _Lookup, name: str, query: CustomerQuery, stores: InStores | None
+    lookup: _Lookups, name: str, query: CustomerQuery, stores: InStores | None
 ) -> list[_Match]:
     """Return the matches of one id, if they are one person."""
     logged = lookup.matches(name)
@@ -275,6 +283,20 @@ def _in_stores_alone(
     mine = set(usual_spellings(name)) & stores.spellings
     for spelling in sorted(mine - {each.identity.customer for each in logged}):
         yield _Match(Identity(spelling, query.tenant or ""), None, in_log=False)
+
+
+class _Lookups:
+    """The identities in several logs: of one customer each may have a subject of its own."""
+
+    def __init__(self, lookups: Sequence[_Lookup]) -> None:
+        self._lookups = lookups
+
+    def matches(self, name: str) -> list[_Match]:
+        return sorted((each for its in self._lookups for each in its.matches(name)), key=_place)
+
+    def doubts(self, identities: Iterable[Identity], uids: tuple[str, ...]) -> Iterator[str]:
+        known = tuple(identities)
+        return (line for its in self._lookups for line in its.doubts(known, uids))
 
 
 def _place(match: _Match) -> tuple[str, str, str]:

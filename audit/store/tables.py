@@ -28,6 +28,7 @@ class LogTables:
     Args:
         clock_ns: Wall clock.
         retention_us: After which details may be removed.
+        prepare: Called once, before the first write. What it raises, the write does.
 
     Attributes:
         label: The log's name in errors.
@@ -40,11 +41,13 @@ class LogTables:
         *,
         clock_ns: Callable[[], int],
         retention_us: int,
+        prepare: Callable[[], object] | None = None,
     ) -> None:
         self.ring = ring
         self.label = database.label
         self._database = database
         self._clock_ns = clock_ns
+        self._prepare = prepare
         self._writer = Writer(database, ring, clock_ns=clock_ns, retention_us=retention_us)
         self._guard = ForkLock()
         reset_after_fork(self)
@@ -143,6 +146,9 @@ class LogTables:
     @contextmanager
     def _fresh_after_failure(self) -> Generator[None]:
         try:
+            if self._prepare is not None:
+                self._prepare()
+                self._prepare = None
             yield
         except BaseException:
             # Whatever it was, the next attempt begins with a fresh connection.

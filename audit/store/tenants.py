@@ -11,9 +11,14 @@ from .snapshot import Snapshot
 _HEADERS = "SELECT header FROM audit_event WHERE kind = 'operation' ORDER BY seq DESC"
 
 
-def check_tenant(snapshot: Snapshot, tenant: str) -> None:
+def check_tenant(snapshot: Snapshot, tenant: str, *beside: Snapshot) -> None:
     """
     Check that an operation was recorded for *tenant*; if empty, for none, which is always so.
+
+    Args:
+        snapshot: The log.
+        tenant: The tenant.
+        beside: Further logs, as shards are.
 
     Raises:
         UnknownTenantError: None was.
@@ -21,9 +26,13 @@ def check_tenant(snapshot: Snapshot, tenant: str) -> None:
     """
     if not tenant:
         return
-    others = _other_spellings(snapshot, tenant)
-    if others is not None:
-        raise UnknownTenantError(others=tuple(sorted(others)))
+    others: set[str] = set()
+    for each in (snapshot, *beside):
+        found = _other_spellings(each, tenant)
+        if found is None:
+            return
+        others |= found
+    raise UnknownTenantError(others=tuple(sorted(others)))
 
 
 def _other_spellings(snapshot: Snapshot, tenant: str) -> set[str] | None:

@@ -45,7 +45,15 @@ from .tree import (
     kept_checkpoints,
     size_of,
 )
-from .writers import Endings, check_endings, check_spools, undeclared, union
+from .writers import (
+    Elsewhere,
+    Endings,
+    check_endings,
+    check_spools,
+    nowhere_else,
+    undeclared,
+    union,
+)
 
 SIGNED_WITHIN_S = 10.0
 """Seconds after which an event that nothing signs is a finding: a writer signs within one."""
@@ -67,6 +75,7 @@ def verify(
     progress: Progress = lambda _done: None,
     jobs: int = 1,
     said: Said = _unsaid,
+    elsewhere: Callable[[], Elsewhere] = nowhere_else,
 ) -> Verification:
     """
     Recompute all hashes, seals and signatures of *log*.
@@ -80,6 +89,7 @@ def verify(
         jobs: Processes that share a large log. They import the main module of this one, which
             must do nothing when it is imported.
         said: Called with the reason why one process has to do it after all.
+        elsewhere: Returns what other logs have of its writers, once it was read.
 
     Raises:
         AuditError: The log cannot be read.
@@ -93,7 +103,9 @@ def verify(
         counted_once = _ProgressOnce(progress)
         # What retention has removed cannot be checked again; its hashes can.
         first = max(since, _first_seq(snapshot))
-        options = VerifyOptions(first, checkpoints, with_details, counted_once, standing, waiting)
+        options = VerifyOptions(
+            first, checkpoints, with_details, counted_once, standing, waiting, elsewhere
+        )
         least = LEAST if with_details else LEAST * LESS_WORK
         if jobs > 1 and snapshot.size - options.since >= least:
             try:
@@ -120,6 +132,7 @@ class VerifyOptions(NamedTuple):
     progress: Progress = lambda _done: None
     standing: RollState = NOBODY
     waiting: int = 0
+    elsewhere: Callable[[], Elsewhere] = nowhere_else
 
 
 def _beside(log: AuditLog) -> tuple[RollState, int]:
@@ -349,18 +362,20 @@ class _Whole:
 
     def _writers(self) -> None:
         """Look for gaps in the sequences of writers, declared or not."""
-        report, passed = self.report, self._passed
-        gaps = union([*passed.gaps, *passed.under_way])
-        report.under_way = sum(map(passed.writers.missing_in, union(passed.under_way)))
-        for writer, number in passed.writers.twice():
+        report, passed, elsewhere = self.report, self._passed, self._options.elsewhere()
+        gaps = union([*passed.gaps, *passed.under_way, *elsewhere.gaps])
+        writers = passed.writers
+        writers.update(elsewhere.writers)
+        report.under_way = sum(map(writers.missing_in, union(passed.under_way)))
+        for writer, number in writers.twice():
             report.tampered(f"event {number} of writer {writer} was recorded twice")
-        for missing_range in passed.writers.missing_ranges(from_one=not self._since):
+        for missing_range in writers.missing_ranges(from_one=not self._since):
             missing = undeclared(missing_range, gaps)
             if missing:
                 what = f"{missing:,} events of writer {missing_range.writer} are missing"
                 report.find(FindingKind.UNVERIFIABLE, f"{what}, and not declared as lost (yet)")
         for gap in union(passed.gaps):
-            lost = passed.writers.missing_in(gap)
+            lost = writers.missing_in(gap)
             report.gaps += lost > 0
             report.lost += lost
             if lost:
@@ -369,10 +384,10 @@ class _Whole:
                 )
         spool = self._log.spool_path
         known = Endings(
-            passed.writers,
+            writers,
             gaps,
             self._options.standing,
-            has_spool=spool is not None and bool(spool_files(spool)),
+            has_spool=elsewhere.has_spool or (spool is not None and bool(spool_files(spool))),
             now_us=self._log.now_us(),
             is_all=not self._since,
         )

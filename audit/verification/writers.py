@@ -49,6 +49,10 @@ class Writers:
         else:
             intervals.append([number, number])
 
+    def add_range(self, writer: str, first: int, last: int) -> None:
+        """Add events from *first* to *last*, in any order."""
+        self._intervals.setdefault(writer, []).append([first, last])
+
     def update(self, later: Writers) -> None:
         """Add the intervals of *later*, whose events came after."""
         for writer, intervals in later._intervals.items():
@@ -89,6 +93,26 @@ class Writers:
     def _sorted(self) -> Iterator[tuple[str, list[list[int]]]]:
         for writer, intervals in self._intervals.items():
             yield writer, sorted(intervals)
+
+
+class Elsewhere(NamedTuple):
+    """
+    What other logs have of the writers of one, as shards do.
+
+    Attributes:
+        writers: The numbers that they have.
+        gaps: What is declared as lost there, or came into this log since it was read.
+        has_spool: Whether events wait in one of their spools.
+    """
+
+    writers: Writers
+    gaps: list[MissingRange]
+    has_spool: bool
+
+
+def nowhere_else() -> Elsewhere:
+    """Return what there is elsewhere of a log that is alone."""
+    return Elsewhere(Writers(), [], has_spool=False)
 
 
 def union(gaps: Iterable[MissingRange]) -> list[MissingRange]:

@@ -138,7 +138,9 @@ class Drain:
         """
         weighed = event, _weight(event)
         others = [
-            lane for lane in self._lanes if lane.sink_name != sender and not lane.is_closing()
+            lane
+            for lane in self._lanes
+            if not _is_of(lane.sink_name, sender) and not lane.is_closing()
         ]
         for lane in others:
             lane.offer(weighed)
@@ -150,11 +152,15 @@ class Drain:
         return lane.offer_all([(event, _weight(event)) for event in events]).done
 
     def settle(self, sink: str, timeout_s: float) -> bool:
-        """Wait until one sink has taken or lost everything so far; False after *timeout_s*."""
+        """
+        Wait until one sink has taken or lost everything so far; False after *timeout_s*.
+
+        Of a sink in parts, such as ``audit.1`` beside ``audit``, all parts.
+        """
         if inside_sink():
             return False
         deadline = self._clock() + timeout_s
-        requests = [lane.settle(deadline) for lane in self._lanes if lane.sink_name == sink]
+        requests = [lane.settle(deadline) for lane in self._lanes if _is_of(lane.sink_name, sink)]
         return all(each.done.wait(max(0.0, deadline - self._clock())) for each in requests)
 
     def flush(self, timeout_s: float) -> bool:
@@ -325,6 +331,11 @@ def _close_all() -> None:
             drain.begin_close(remaining_s())
         for drain in drains:
             drain.close(remaining_s())
+
+
+def _is_of(name: str, sink: str) -> bool:
+    """Return whether *name* is that of *sink*, or of a part of it."""
+    return name.partition(".")[0] == sink
 
 
 def _offer_to(inline: Sequence[Offer], fan_out: FanOut) -> Offer:

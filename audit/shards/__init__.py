@@ -1,0 +1,1 @@
+"""Several logs in place of one, by tenants, and a signed checkpoint over all of them."""

@@ -1,0 +1,270 @@
+"""All shards as one log, for reading: what can be told over all of them together."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from operator import attrgetter
+from typing import Any, Never, TypeVar
+
+from ...telemetry.delivery.registry import SinkContext
+from ...telemetry.event.event import VERDICT, Event, OperationClass
+from ..database.errors import AuditError, DatabaseMissingError, UnknownSubjectError
+from ..log import AuditLog
+from ..queries import reading
+from ..queries.reading import By, Spend, StoreLatency
+from ..queries.runs import FoundRuns, merged_runs
+from ..record.rows import AuditRow
+from ..sink.factory import open_log, spool_in, url_in
+from ..sink.spool import spool_stats
+from ..store.departed import recorded_ranges
+from ..store.person_lookup import CustomerQuery, OtherSpellings, Person
+from ..store.shard_count import SHARDS, shard_count
+from ..store.snapshot import Snapshot
+from .places import make_schema, shard_map, spool_of_shard, url_of
+from .super_checkpoint import signed_shards
+
+_Told = TypeVar("_Told")
+
+
+class UnsettledError(AuditError):
+    """What a writer that is gone has lost cannot be told: something of it is under way."""
+
+
+class ShardedLog(AuditLog):
+    """
+    The shards of one trail. It writes as the first of them does, which is there from the start.
+
+    An answer is over all shards that there are, however many this process is configured with. A
+    query of one moment of one log is refused: ask a shard.
+
+    Args:
+        arguments: As of `AuditLog`, like *options*.
+        places: What the logs of the shards are made from.
+        configured: How many shards this process writes.
+
+    Attributes:
+        configured: See above.
+    """
+
+    def __init__(
+        self, *arguments: Any, places: SinkContext, configured: int, **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self.configured = configured
+        self._context = places
+        self._first = self.open_shard(0)
+        self._shards: list[AuditLog] = [self._first]
+        self._shard_of = shard_map(self.ring.current, configured)
+
+    def context_of(self, number: int) -> SinkContext:
+        """Return the settings of one shard's log and sink."""
+        places = {
+            "audit_url": url_of(url_in(self._context), number),
+            "audit_spool": spool_of_shard(spool_in(self._context), number),
+        }
+        return replace(self._context, settings={**self._context.settings, **places})
+
+    def open_shard(self, number: int) -> AuditLog:
+        """Return one shard's log, which says in the first that it is there before it writes."""
+        prepare = partial(self._prepare, number) if number else None
+        return open_log(self.context_of(number), AuditLog, prepare=prepare, trail=self)
+
+    def _prepare(self, number: int) -> None:
+        if self._count() < self.configured:
+            self._first.append_log_event(SHARDS, {"shards": self.configured})
+        make_schema(url_in(self._context), number)
+
+    @property
+    def shards(self) -> Sequence[AuditLog]:
+        """All shards that there are by now."""
+        count = max(self.configured, self._count())
+        while len(self._shards) < count:
+            self._shards.append(self.open_shard(len(self._shards)))
+        return tuple(self._shards)
+
+    def _count(self) -> int:
+        with self._first.begun() as snapshot:
+            return shard_count(snapshot)
+
+    def recorded_beside(self, number: int, writer: str) -> list[tuple[int, int]]:
+        """
+        Return the numbers of a writer that other shards than *number* have.
+
+        Raises:
+            UnsettledError: More may be on their way to one of them.
+        """
+        found: list[tuple[int, int]] = []
+        for other, log in enumerate(self.shards):
+            if other == number:
+                continue
+            # First: what leaves the spool meanwhile is in the log.
+            if log.spool_path is not None and spool_stats(log.spool_path).events:
+                raise UnsettledError(f"events wait in the spool of audit shard {other}")
+            try:
+                with log.begun() as snapshot:
+                    found += (
+                        () if snapshot is None else recorded_ranges(snapshot.connection, writer)
+                    )
+            except AuditError as exc:
+                raise UnsettledError(f"audit shard {other} cannot be read: {exc}") from exc
+        return found
+
+    def reading(self) -> Never:
+        """
+        Refuse a query of one moment of one log.
+
+        Raises:
+            AuditError: Always.
+        """
+        raise AuditError(
+            f"this trail has {len(self.shards)} shards, and this is asked of one at a time: name "
+            "it with --shard N before the command, from 0 on"
+        )
+
+    @contextmanager
+    def moments(self) -> Generator[list[Snapshot]]:
+        """See `AuditLog.moments`: one of each shard that has an event."""
+        with ExitStack() as stack:
+            yield [stack.enter_context(each.reading()) for each in self.there()]
+
+    def there(self) -> Sequence[AuditLog]:
+        """
+        Return the shards that have an event.
+
+        Raises:
+            AuditError: One that had, is missing; or none has.
+        """
+        shards = self.shards
+        had = {0} if len(shards) > 1 else set[int]()
+        with self._first.begun() as snapshot:
+            had |= signed_shards(snapshot) if snapshot is not None else set()
+        is_there = [each.tables.exists() for each in shards]
+        if not any(is_there):
+            raise DatabaseMissingError(f"{self.label}: nothing was recorded in any shard")
+        gone = [str(number) for number in sorted(had) if not is_there[number]]
+        if gone:
+            raise AuditError(
+                f"audit shard {' and '.join(gone)} is missing, so that no answer is over all of "
+                "them: restore it, or ask another one with --shard N before the command"
+            )
+        return [each for each, its in zip(shards, is_there, strict=True) if its]
+
+    def append(self, events: Sequence[Event]) -> int:
+        """See `AuditLog.append`: each event in its tenant's shard."""
+        shards, numbers = self.shards, [self.shard_of(each) for each in events]
+        return sum(
+            shards[number].append(
+                [e for e, its in zip(events, numbers, strict=True) if its == number]
+            )
+            for number in sorted(set(numbers))
+        )
+
+    @property
+    def verdicts(self) -> AuditLog:
+        """See `AuditLog.verdicts`: the first shard, so that one decision of two is the first."""
+        return self._first
+
+    def shard_of(self, event: Event) -> int:
+        """Return the shard of *event*: its tenant's, or with a verdict the first."""
+        return 0 if event.operation == VERDICT else self._shard_of(event.tenant)
+
+    def parts_of(self, person: Person) -> list[tuple[AuditLog, Person]]:
+        """See `AuditLog.parts_of`; the first shard, where none knows them."""
+        found: list[tuple[AuditLog, Person]] = []
+        for shard in self.there():
+            known: list[Person] = []
+            for each in person.identities:
+                query = CustomerQuery(
+                    customer=each.customer,
+                    tenant=each.tenant,
+                    spellings=OtherSpellings.LEAVE_OUT,
+                )
+                with suppress(UnknownSubjectError):
+                    known.append(shard.find(query))
+            if known:
+                identities = tuple(each for its in known for each in its.identities)
+                uids = tuple(uid for its in known for uid in its.uids)
+                found.append((shard, replace(person, identities=identities, uids=uids)))
+        return found or [(self._first, person)]
+
+    def history(self, customer: str | Person, tenant: str | None = None) -> Iterator[AuditRow]:
+        """See `AuditLog.history`."""
+        person = customer if isinstance(customer, Person) else self.person(customer, tenant)
+        with self.moments() as snapshots:
+            found = [reading.history_of(each, person.uids, person.tenants) for each in snapshots]
+            yield from heapq.merge(*found, key=attrgetter("occurred_us"))
+
+    def rows(self, **chosen: Any) -> Iterator[AuditRow]:
+        """See `AuditLog.rows`."""
+        with self.moments() as snapshots:
+            found = [reading.rows(each, **chosen) for each in snapshots]
+            yield from heapq.merge(*found, key=attrgetter("recorded_us"))
+
+    def runs(self, **chosen: Any) -> FoundRuns:
+        """See `AuditLog.runs`."""
+        return merged_runs(self._each(lambda shard: shard.runs(**chosen)))
+
+    def latency(self, op_class: OperationClass | None = None) -> list[StoreLatency]:
+        """See `AuditLog.latency`."""
+        with self.moments() as snapshots:
+            return reading.latency_over(snapshots, op_class)
+
+    def spend(self, by: By = "feature") -> list[Spend]:
+        """See `AuditLog.spend`."""
+        return reading.merged_spend(
+            each for its in self._each(lambda one: one.spend(by)) for each in its
+        )
+
+    def labels(self, tags: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """See `AuditLog.labels`."""
+        found: dict[str, tuple[int, int]] = {}
+        for each in self._each(lambda shard: shard.labels(tags)):
+            # The latest counts; of two at once the one that is trusted less.
+            for tag, label in each.items():
+                found[tag] = max(found.get(tag, label), label, key=lambda its: (its[0], -its[1]))
+        return found
+
+    def references(self, names: Sequence[str]) -> dict[str, list[tuple[int, int, float]]]:
+        """See `AuditLog.references`."""
+        found: dict[str, list[tuple[int, int, float]]] = {}
+        for each in self._each(lambda shard: shard.references(names)):
+            for name, its in each.items():
+                found[name] = sorted([*found.get(name, ()), *its], reverse=True)
+        return found
+
+    def is_elsewhere(self, run: str, writer_id: str) -> bool:
+        """See `AuditLog.is_elsewhere`."""
+        return any(self._each(lambda shard: shard.is_elsewhere(run, writer_id)))
+
+    def run_headers(
+        self, tenant: str | None, run: str, writer_id: str, most: int
+    ) -> list[dict[str, Any]]:
+        """See `AuditLog.run_headers`."""
+        each = self._each(lambda shard: shard.run_headers(tenant, run, writer_id, most))
+        found = heapq.merge(*each, key=lambda header: header["recorded_at"], reverse=True)
+        return [*found][:most]
+
+    def count(self) -> int:
+        """See `AuditLog.count`."""
+        with self.moments() as snapshots:
+            return sum(each.operations for each in snapshots)
+
+    def close(self) -> None:
+        """Close the databases of all shards."""
+        super().close()
+        for each in self._shards:
+            each.close()
+
+    def _each(self, ask: Callable[[AuditLog], _Told]) -> list[_Told]:
+        """Ask each shard that has an event."""
+        return [ask(each) for each in self.there()]
+
+
+def sharded_log(context: SinkContext) -> ShardedLog:
+    """Return the trail of so many shards as the settings name, or as there are. Opens nothing."""
+    configured: int = context.settings["audit_shards"]
+    return open_log(context, ShardedLog, places=context, configured=configured)

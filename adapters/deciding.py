@@ -38,7 +38,7 @@ def held_of(log: AuditLog, approval: str) -> Held | None:
     Raises:
         AuditError: The trail cannot be read.
     """
-    with log.begun() as snapshot:
+    with log.verdicts.begun() as snapshot:
         return None if snapshot is None else held(snapshot).get(approval)
 
 

@@ -191,7 +191,7 @@ def check(
 def _held(log: AuditLog) -> list[Held]:
     from ...audit.decisions import held
 
-    with log.reading() as snapshot:
+    with log.verdicts.reading() as snapshot:
         return [*held(snapshot).values()]
 
 
@@ -212,7 +212,7 @@ def _row(log: AuditLog, seq: int) -> AuditRow:
     from ...audit.record.rows import row_from
     from ...audit.store.snapshot import found_by_seqs
 
-    with log.reading() as snapshot:
+    with log.verdicts.reading() as snapshot:
         # By its place: only there is its content, which the list goes without.
         (found,) = found_by_seqs(snapshot, [seq])
         return row_from(found)
@@ -223,7 +223,7 @@ def _agreements(log: AuditLog) -> list[dict[str, Any]]:
     from ...audit.decisions import gates, held
     from ...memory.rules.agreement import WINDOW
 
-    with log.reading() as snapshot:
+    with log.verdicts.reading() as snapshot:
         waits = [(each.gate, each.version) for each in held(snapshot).values() if each.waits]
         return [
             {

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+chosen_shard: ContextVar[int | None] = ContextVar("chosen_shard", default=None)
+"""The one shard of the audit trail that a command is asked of; None: all of them."""
 
 Tenant = Annotated[
     str | None, typer.Option(metavar="NAME", help="The tenant, where there are several.")

@@ -261,8 +261,15 @@ def _root(
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
+    shard: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Ask one shard of the audit trail, from 0 on."),
+    ] = None,
 ) -> None:
     """Observable, private, unbreakable memory for AI agents."""
+    from .options import chosen_shard
+
+    chosen_shard.set(shard)
 
 
 def main() -> None:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from ...audit.database.errors import AuditError
+from ...audit.store.shard_count import shard_count
 from ...memory.build import making_no_keys
 from ...memory.errors import ConfigurationError
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.registry import keep_clients
 from .exit_codes import say
 from .import_work import work_on_import
+from .options import chosen_shard
 
 if TYPE_CHECKING:
     from ...audit.log import AuditLog
@@ -46,6 +48,10 @@ def open_trail(audit_url: str | None, *, needs_key: bool = True) -> AuditLog:
     from ...memory.settings import load_settings
 
     log = open_audit_log(load_settings(**trail_settings(audit_url)), needs_key=needs_key)
+    if (shard := chosen_shard.get()) is not None:
+        if shard >= len(log.shards):
+            raise ConfigurationError(f"--shard: the trail has {len(log.shards)} shards, from 0 on")
+        log = log.shards[shard]
     for line in what_waits(log):
         say(f"not in this answer: {line}")
     return log
@@ -65,6 +71,13 @@ def scope_with_trail(address: str, audit_url: str | None) -> Generator[Mnemoscop
             raise ConfigurationError(
                 f"{address} names its audit trail itself, and it is not the one of --audit-url: "
                 "nothing was done"
+            )
+        with scope.audit.verdicts.begun() as snapshot:
+            is_short = len(scope.audit.shards) < shard_count(snapshot)
+        if is_short or chosen_shard.get() is not None:
+            raise ConfigurationError(
+                "a scope answers over all shards of the trail: leave --shard out, and set "
+                "MNEMOSCOPE_AUDIT_SHARDS to as many as there are"
             )
         yield scope
 

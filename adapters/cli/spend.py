@@ -86,13 +86,13 @@ def read_spend(
     from .scope import open_trail
 
     trail = open_trail(audit_url)
-    with trail.reading() as snapshot:
+    with trail.moments() as (snapshot, *beside):
         # Nothing spent and no such tenant would look the same.
         if tenant is not None:
-            check_tenant(snapshot, tenant)
+            check_tenant(snapshot, tenant, *beside)
         return SpendReport(
-            lines=spending(snapshot, by, period, tenant=tenant),
-            parts=spending(snapshot, PARTS, period, tenant=tenant),
+            lines=spending(snapshot, by, period, *beside, tenant=tenant),
+            parts=spending(snapshot, PARTS, period, *beside, tenant=tenant),
         )
 
 

@@ -67,7 +67,7 @@ class Inbox:
     """
 
     def __init__(self, log: AuditLog, tenant: str | None) -> None:
-        self._log, self._tenant = log, tenant
+        self._log, self._tenant = log.verdicts, tenant
         self._guard = threading.Lock()
         self._held: dict[str, Held] = {}
         self._stops: dict[str, StoppedRun] = {}

@@ -10,6 +10,7 @@ from ...audit.database.errors import AuditError
 from ...audit.erasure.receipt import receipt_name, write_receipt
 from ...audit.erasure.report import Erasure
 from ...audit.erasure.run import ErasureRun
+from ...audit.log import AuditLog
 from ...audit.store.person_lookup import Person
 from ...memory.scope import Mnemoscope
 from .joined import JoinedData
@@ -24,6 +25,7 @@ def erase(
     vouched: Collection[str] = (),
     including_shared: bool = False,
     leave: Callable[[Erasure], bool] = lambda _erasure: True,
+    log: AuditLog | None = None,
 ) -> Erasure:
     """
     Erase a person; *tell* is called with the name of each step as it begins.
@@ -37,6 +39,7 @@ def erase(
         including_shared: Erase threads that another customer has written in, too, for both.
         leave: Called when nothing is left, to leave the receipt; returns whether it is out. Until
             then the request is found again by the person's ids: see `ErasureRun`.
+        log: The one shard of the trail. None: all that has something of theirs, if it is one.
 
     Raises:
         ConfigurationError: The scope has no audit trail.
@@ -54,7 +57,7 @@ def erase(
             "nothing was erased, because another tenant has a customer of this id, and stores tell "
             "no tenants apart"
         )
-    log = scope.audit
+    log = log or only_part(scope.audit, person, "erased")
     first, *others = person.identities
     # What stores alone know has no tenant of its own: it is that of the request.
     whose = first.tenant if person.is_logged else tenant
@@ -76,6 +79,22 @@ def erase(
             leave=leave,
         )
         return run.run()
+
+
+def only_part(trail: AuditLog, person: Person, done: str) -> AuditLog:
+    """
+    Return the log that has all of *person*: the trail, or one of its shards.
+
+    Raises:
+        AuditError: Several shards have something of theirs: nothing was *done*.
+    """
+    parts = trail.parts_of(person)
+    if len(parts) > 1:
+        raise AuditError(
+            f"nothing was {done}: {len(parts)} shards of the audit trail have something of theirs, "
+            "which mnemoscope audit export and audit erase go through one by one"
+        )
+    return parts[0][0]
 
 
 class Receipt(NamedTuple):
@@ -105,6 +124,7 @@ def leave_receipt(
     *,
     person: Person,
     is_known: bool = True,
+    log: AuditLog | None = None,
 ) -> Receipt:
     """
     Write the receipt of an erasure that is complete to *out*: a file or folder; None: this one.
@@ -125,7 +145,8 @@ def leave_receipt(
     ids = list(dict.fromkeys(each.customer for each in person.identities))
     tenant = " and ".join(filter(None, person.tenants)) or None
     try:
-        write_receipt(path, scope.audit, erasure, identities=ids, tenant=tenant)
+        log = log or only_part(scope.audit, person, "written")
+        write_receipt(path, log, erasure, identities=ids, tenant=tenant)
     # What is erased is erased: the next run finds the request under way, and tries again.
     except OSError as exc:
         reason = (exc.strerror or type(exc).__name__).lower()

@@ -25,6 +25,7 @@ from ...audit.store.person_lookup import Person
 from ...memory.errors import ConfigurationError
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.records import DataSubject, Erased, StoreData, SubjectRecord
+from .erase import only_part
 from .joined import JoinedData
 from .requested_person import FLUSH_S, SHARED, holds
 
@@ -105,6 +106,7 @@ def export_from_scope(
     request: Request,
     path: Path,
     including_shared: bool = False,
+    log: AuditLog | None = None,
     progress: Progress = _no_progress,
     tell: Callable[[str], None] = lambda _line: None,
 ) -> Bundle:
@@ -112,6 +114,7 @@ def export_from_scope(
     Write the bundle from the trail and the stores of *scope*; see `export_from_log`.
 
     With *including_shared*, it has the content of threads that another customer has written in.
+    With *log*, its history is that of this shard; else of all that has something of the person.
 
     Raises:
         ConfigurationError: The scope is disabled or has no audit trail.
@@ -121,7 +124,7 @@ def export_from_scope(
     scope.flush(FLUSH_S)
     # Otherwise this process's latest events would have recipients that cannot be told.
     scope.note_deliveries()
-    log = scope.audit
+    log = log or only_part(scope.audit, person, "exported")
     first, *others = person.identities
     with scope.customer_data(first.customer, tenant=first.tenant) as data:
         joined = JoinedData(data, dict.fromkeys(others, data))
@@ -129,7 +132,7 @@ def export_from_scope(
         def stores() -> Iterator[StoreData]:
             # When the stores are asked, and not before: the history is written first.
             subject = data_subject(
-                log,
+                log.trail,
                 first.customer,
                 first.tenant,
                 others=others,

@@ -9,7 +9,7 @@ that it knows in several they are nobody's, until whoever asks says whose.
 from __future__ import annotations
 
 from ...audit.log import AuditLog
-from ...audit.store.person_lookup import CustomerQuery, InStores, Person, find_person
+from ...audit.store.person_lookup import CustomerQuery, InStores, Person
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.records import DataSubject, StoreData
 from ...telemetry.event.spelling import Identity, usual_spellings
@@ -30,8 +30,7 @@ def person_in_log(log: AuditLog, query: CustomerQuery) -> Person:
         AmbiguousSubjectError: Several people are.
         AuditError: The trail cannot be read, or its keys are others.
     """
-    with log.reading() as snapshot:
-        return find_person(snapshot, query)
+    return log.find(query)
 
 
 def person_in_scope(scope: Mnemoscope, query: CustomerQuery) -> Person:
@@ -49,8 +48,7 @@ def person_in_scope(scope: Mnemoscope, query: CustomerQuery) -> Person:
     log = scope.audit
     # Before the snapshot: what a store knows and the log does not yet is somebody.
     held = _in_stores(scope, query)
-    with log.reading() as snapshot:
-        return find_person(snapshot, query, held)
+    return log.find(query, held)
 
 
 def unknown_person(query: CustomerQuery) -> Person:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,30 +97,47 @@ def erase(
         status.stop()
         _confirm(yes=yes)
         status.start()
-        receipts: list[Receipt] = []
-
-        def leave(erased: Erasure) -> bool:
-            receipts.append(
-                leave_receipt(opened, erased, receipt, person=person, is_known=is_known)
+        parts = opened.audit.parts_of(person)
+        if len(parts) > 1 and receipt is not None and not receipt.is_dir():
+            raise CommandError(
+                f"{len(parts)} shards of the trail have something of theirs, with a receipt each: "
+                "name a folder with --receipt. Nothing was changed.",
+                USAGE,
             )
-            return not receipts[-1].failed
-
-        erasure = erase_person(
-            opened,
-            person,
-            status.update,
-            tenant=tenant,
-            vouched=vouch or (),
-            including_shared=including_shared,
-            leave=leave,
-        )
-        left = receipts[-1] if receipts else no_receipt_yet()
+        done: list[tuple[Erasure, Receipt]] = []
+        for shard, known in parts:
+            receipts: list[Receipt] = []
+            leave = partial(
+                _leave,
+                receipts,
+                partial(
+                    leave_receipt, opened, out=receipt, person=known, is_known=is_known, log=shard
+                ),
+            )
+            erasure = erase_person(
+                opened,
+                known,
+                status.update,
+                tenant=tenant,
+                vouched=vouch or (),
+                including_shared=including_shared,
+                leave=leave,
+                log=shard,
+            )
+            done.append((erasure, receipts[-1] if receipts else no_receipt_yet()))
     if json:
-        _print_json(erasure, query, person, left, is_known=is_known)
-    else:
-        _show(erasure, is_known=is_known)
-    say(left.line)
-    raise typer.Exit(_code(erasure, left, is_known=is_known))
+        _print_json(done, query, person, is_known=is_known)
+    for erasure, left in done:
+        if not json:
+            _show(erasure, is_known=is_known)
+        say(left.line)
+    raise typer.Exit(max(_code(*each, is_known=is_known) for each in done))
+
+
+def _leave(left: list[Receipt], leave: Callable[[Erasure], Receipt], erased: Erasure) -> bool:
+    """Leave a receipt, note it in *left*, and return whether it is out."""
+    left.append(leave(erased))
+    return not left[-1].failed
 
 
 def _check_folder(receipt: Path | None) -> None:
@@ -170,14 +189,14 @@ def _confirm(*, yes: bool) -> None:
 
 
 def _print_json(
-    erasure: Erasure, query: CustomerQuery, person: Person, left: Receipt, *, is_known: bool
+    done: list[tuple[Erasure, Receipt]], query: CustomerQuery, person: Person, *, is_known: bool
 ) -> None:
     from ...customer_requests.erase import as_document
 
-    document: dict[str, Any] = as_document(erasure)
-    document["complete"] = erasure.complete and is_known
+    documents = [{**as_document(erasure), "receipt": left.path} for erasure, left in done]
+    document: dict[str, Any] = documents[0] if len(done) == 1 else {"shards": documents}
+    document["complete"] = all(erasure.complete for erasure, _left in done) and is_known
     document["person"] = {"known": is_known, **person_document(query, person)}
-    document["receipt"] = left.path
     Console().print_json(data=document)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json as json_format
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -96,32 +98,62 @@ def export(
         "tell": say,
     }
     if scope is None:
-        person, bundle = _from_log(open_trail(audit_url), query, how)
+        person, bundles = _from_log(open_trail(audit_url), query, how)
     else:
         with scope_with_trail(scope, audit_url) as opened:
             how["including_shared"] = including_shared
-            person, bundle = _from_scope(opened, query, how)
+            person, bundles = _from_scope(opened, query, how)
+    documents = [bundle_document(each, from_log_alone=scope is None) for each in bundles]
+    is_complete = all(each.complete for each in bundles)
     if json:
-        document = bundle_document(bundle, from_log_alone=scope is None)
+        document = documents[0] if len(bundles) == 1 else _joined(documents)
         Console().print_json(data={**document, "person": person_document(query, person)})
     else:
-        for line in bundle_lines(bundle, from_log_alone=scope is None):
+        for line in (
+            each for its in bundles for each in bundle_lines(its, from_log_alone=scope is None)
+        ):
             say(line)
-    raise typer.Exit(0 if bundle.complete else INCOMPLETE)
+    if len(bundles) > 1:
+        listed = how["path"].with_suffix("") / "manifest.json"
+        listed.write_text(json_format.dumps(_joined(documents), indent=1), encoding="utf-8")
+        say(
+            f"{len(bundles)} shards of the trail have something of theirs, with a bundle each: "
+            f"{listed} lists them"
+        )
+    raise typer.Exit(0 if is_complete else INCOMPLETE)
 
 
-def _from_log(log: AuditLog, query: CustomerQuery, how: dict[str, Any]) -> tuple[Person, Bundle]:
+def _joined(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what is in the bundles of several shards; each can be verified alone."""
+    return {"complete": all(each["complete"] for each in documents), "bundles": documents}
+
+
+def _in_parts(log: AuditLog, person: Person, how: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield how each part of the person is exported: in a folder, where there are several."""
+    parts = log.parts_of(person)
+    for number, (shard, known) in enumerate(parts, 1):
+        path: Path = how["path"]
+        if len(parts) > 1:
+            folder = path.with_suffix("")
+            folder.mkdir(mode=0o700, exist_ok=True)
+            path = folder / f"part-{number}.zip"
+        yield {**how, "log": shard, "person": known, "path": path}
+
+
+def _from_log(
+    log: AuditLog, query: CustomerQuery, how: dict[str, Any]
+) -> tuple[Person, list[Bundle]]:
     from ...customer_requests.export import export_from_log
     from ...customer_requests.requested_person import person_in_log
 
     person = person_in_log(log, query)
     say_who(query, person)
-    return person, export_from_log(log, person, **how)
+    return person, [export_from_log(**each) for each in _in_parts(log, person, how)]
 
 
 def _from_scope(
     scope: Mnemoscope, query: CustomerQuery, how: dict[str, Any]
-) -> tuple[Person, Bundle]:
+) -> tuple[Person, list[Bundle]]:
     from ...customer_requests.export import export_from_scope
     from ...customer_requests.requested_person import person_in_scope
 
@@ -129,4 +161,5 @@ def _from_scope(
     say_who(query, person)
     if person.shared_with:
         say(shared_line(person))
-    return person, export_from_scope(scope, person, **how)
+    parts = _in_parts(scope.audit, person, how)
+    return person, [export_from_scope(scope, **each) for each in parts]

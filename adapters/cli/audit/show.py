@@ -130,8 +130,8 @@ def _check_tenant(log: AuditLog, tenant: str | None) -> None:
     from ....audit.store.tenants import check_tenant
 
     if tenant is not None:
-        with log.reading() as snapshot:
-            check_tenant(snapshot, tenant)
+        with log.moments() as (snapshot, *beside):
+            check_tenant(snapshot, tenant, *beside)
 
 
 def _as_of(log: AuditLog, person: Person, at_us: int) -> _Answer:

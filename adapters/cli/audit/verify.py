@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,15 +76,17 @@ def verify(
     from ....audit.database.errors import AuditError, TamperedError
     from ..scope import open_trail
 
-    checkpoints = [_checkpoint(path) for path in checkpoint or ()]
+    how: dict[str, Any] = {
+        "since": from_event,
+        "checkpoints": [_checkpoint(path) for path in checkpoint or ()],
+        "with_details": not headers_only,
+        "jobs": jobs or _cores(),
+    }
     try:
-        found = _verify_trail(
-            open_trail(audit_url, needs_key=False),
-            since=from_event,
-            checkpoints=checkpoints,
-            with_details=not headers_only,
-            jobs=jobs or _cores(),
-        )
+        log = open_trail(audit_url, needs_key=False)
+        if len(log.shards) > 1:
+            raise typer.Exit(_verify_shards(log, how, json=json))
+        found = _verify_trail(log, **how)
     except TamperedError as exc:
         found = Verification()
         found.tampered(exc.what)
@@ -98,6 +101,22 @@ def verify(
     raise typer.Exit(_CODES[found.state])
 
 
+def _verify_shards(trail: AuditLog, how: dict[str, Any], *, json: bool) -> int:
+    """Verify all shards, and return the gravest code."""
+    from ....audit.shards.verification import verify_shards
+
+    reports, notes = verify_shards(trail, **how)
+    if json:
+        shards = [each.as_document() for each in reports]
+        Console().print_json(data={"shards": shards, "checkpoints_over_shards": notes})
+    for number, each in enumerate(() if json else reports):
+        print(f"shard {number}: ", end="")  # noqa: T201 - the answer, for scripts too
+        _show(each)
+    say(f"{notes:,} checkpoints over all shards")
+    kinds = (FindingKind.TAMPERED, FindingKind.UNVERIFIABLE, FindingKind.LOSS)
+    return next((_CODES[each] for each in kinds if any(one.counts[each] for one in reports)), 0)
+
+
 def _checkpoint(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
@@ -110,6 +129,11 @@ def _verify_trail(
 ) -> Verification:
     from ....audit.verification.whole import verify as verify_log
 
+    beside: dict[str, Any] = {}
+    if log.trail is not log:
+        from ....audit.shards.verification import elsewhere_of
+
+        beside["elsewhere"] = partial(elsewhere_of, log)
     with log.reading() as snapshot:
         events = max(0, snapshot.size - since)
     # Hashes, and then details: each event is counted twice.
@@ -118,6 +142,7 @@ def _verify_trail(
     with progress_bar(Console(stderr=True), "verifying", total) as advance:
         found = verify_log(
             log,
+            **beside,
             since=since,
             checkpoints=checkpoints,
             with_details=with_details,

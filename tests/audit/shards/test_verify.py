@@ -1,0 +1,113 @@
+"""The verification of all shards, and what is done to one of them."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+
+import pytest
+
+from tests.kit.command_line import run
+from tests.kit.sharded_trails import TENANTS
+
+SHARDS = 4
+
+
+@pytest.fixture
+def files(sharded):
+    """Return the files of the shards, each of which has events that are signed over."""
+    sharded.write(SHARDS, TENANTS)
+    return [each.path for each in sharded.log().shards]
+
+
+def found(capsys):
+    """Return the lines of a verification that find something, and the verdict of each shard."""
+    code = run(["audit", "verify"])
+    said = capsys.readouterr()
+    verdicts = [line for line in said.out.splitlines() if line.startswith("shard ")]
+    return code, verdicts, [line for line in said.err.splitlines() if line.startswith("tampered")]
+
+
+def test_shards_that_nobody_touched_verify(files, capsys):
+    """Each shard, and the checkpoint over all of them."""
+    code, verdicts, tampered = found(capsys)
+
+    assert (code, tampered) == (0, [])
+    assert [each.split(": ")[1] for each in verdicts] == ["OK"] * SHARDS
+
+
+@pytest.mark.parametrize("number", range(SHARDS))
+def test_one_byte_of_any_shard_shows(files, capsys, number):
+    """It is found in that shard, and in no other."""
+    with sqlite3.connect(files[number]) as connection:
+        connection.execute("DROP TRIGGER audit_event_no_update")
+        connection.execute("UPDATE audit_event SET leaf = zeroblob(32) WHERE seq = 3")
+
+    code, verdicts, _tampered = found(capsys)
+
+    assert code == 1
+    assert ["TAMPERED" in each for each in verdicts] == [each == number for each in range(SHARDS)]
+
+
+@pytest.mark.parametrize("number", range(SHARDS))
+def test_a_shard_that_is_put_back_whole_shows(sharded, files, capsys, number):
+    """With all its signatures good: by the checkpoints over all shards, which the others keep."""
+    for each in files:
+        shutil.copy(each, each.with_suffix(".before"))
+    sharded.write(SHARDS, TENANTS)
+    shutil.copy(files[number].with_suffix(".before"), files[number])
+
+    code, _verdicts, tampered = found(capsys)
+
+    assert code == 1
+    assert tampered == [
+        f"tampered: shard {number} was put back or cut: it has fewer events than were signed"
+    ]
+
+
+def test_two_shards_that_were_exchanged_show(files, capsys):
+    """Each is another log than the one that was signed at its place."""
+    shutil.move(files[1], files[1].with_suffix(".moved"))
+    shutil.move(files[2], files[1])
+    shutil.move(files[1].with_suffix(".moved"), files[2])
+
+    code, _verdicts, tampered = found(capsys)
+
+    assert code == 1
+    assert [each.split()[1:6] for each in tampered] == [
+        ["shard", number, "is", "another", "log:"] for number in ("1", "2")
+    ]
+
+
+@pytest.mark.parametrize("number", range(1, SHARDS))
+def test_a_shard_that_is_gone_shows(files, capsys, number):
+    """By the name of the shard, and by how many of its events were signed."""
+    for each in files[number].parent.glob(f"{files[number].name}*"):
+        each.unlink()
+
+    code, _verdicts, tampered = found(capsys)
+
+    assert code == 1
+    assert [each.partition(": ")[2].partition(":")[0] for each in tampered] == [
+        f"shard {number} is missing"
+    ]
+
+
+def test_no_answer_is_over_fewer_shards_than_there_are(files, capsys):
+    """A command says which one is missing, rather than to leave it out."""
+    for each in files[2].parent.glob(f"{files[2].name}*"):
+        each.unlink()
+
+    code = run(["spend"])
+
+    assert code != 0
+    assert "audit shard 2 is missing" in capsys.readouterr().err
+
+
+def test_what_is_of_one_log_alone_is_refused_in_one_line(files, capsys):
+    """The line says what to do; and done so, there is an answer."""
+    assert run(["audit", "deviations"]) != 0
+    assert "--shard N" in capsys.readouterr().err
+    run(["--shard", "2", "audit", "deviations"])
+    assert "--shard" not in capsys.readouterr().err
+    assert run(["--shard", "4", "audit", "deviations"]) == 4

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..telemetry.delivery.sink import (
         Checkable,
         DeliveryError,
+        PartialError,
         Sink,
         SinkOutput,
         UnacceptableError,
@@ -288,6 +289,7 @@ __all__ = [
     "OperationClass",
     "OutcomeEvent",
     "Page",
+    "PartialError",
     "PastRecall",
     "Policy",
     "Record",
@@ -345,7 +347,8 @@ _MODULES = {
     for module, names in {
         "..telemetry.delivery.registry": "SinkContext SinkFactory",
         "..telemetry.delivery.sink": (
-            "Checkable DeliveryError Sink SinkOutput UnacceptableError UnavailableError"
+            "Checkable DeliveryError PartialError Sink SinkOutput UnacceptableError "
+            "UnavailableError"
         ),
         "..telemetry.event.event": "Event Redacted",
         "..telemetry.event.kinds": "Status",

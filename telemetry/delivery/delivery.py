@@ -1,9 +1,10 @@
 """
 Delivery of batches to one sink, with retries, pauses and splitting.
 
-There are three kinds of failure. A back end that is unavailable: the batch is kept and retried,
+There are four kinds of failure. A back end that is unavailable: the batch is kept and retried,
 less and less often. A back end that refuses the content of a batch: the batch is halved until the
-event at fault stands alone, and only that is lost. Any other failure: a fixed number of attempts.
+event at fault stands alone, and only that is lost. One that took a part of it: the rest is counted.
+Any other failure: a fixed number of attempts.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Sequence
 from ..event.event import Event
 from .acknowledged import Acknowledged
 from .lane_stats import LaneLimits
-from .sink import Sink, UnacceptableError, UnavailableError
+from .sink import PartialError, Sink, UnacceptableError, UnavailableError
 
 RETRY_AFTER_MOST_S = 300.0
 """Longest time that a back end may ask to be left alone, in seconds."""
@@ -75,6 +76,10 @@ class Delivery:
                 parts += (part[middle:], part[:middle])
                 splits += 1
             else:
+                if isinstance(error, PartialError):
+                    outcome["refused"] += (refused := min(error.refused, len(part)))
+                    outcome[DELIVERED] -= refused
+                    error = None  # of the rest
                 outcome[self._result(part, error)] += len(part)
                 if error is None and self._acknowledged is not None:
                     self._acknowledged.add(part)
@@ -97,7 +102,9 @@ class Delivery:
         if isinstance(error, UnavailableError):
             # An outage is waited out: the queue in front of it decides what is dropped.
             return False
-        return isinstance(error, UnacceptableError) or failures >= self._limits.attempts
+        return (
+            isinstance(error, UnacceptableError | PartialError) or failures >= self._limits.attempts
+        )
 
     def _pause_s(self, error: BaseException, failures: int) -> float:
         limits = self._limits

@@ -39,6 +39,21 @@ class UnacceptableError(DeliveryError):
     """
 
 
+class PartialError(DeliveryError):
+    """
+    The back end took the batch but for some of it, and does not name which.
+
+    The lane counts those as refused, and sends nothing again.
+
+    Attributes:
+        refused: Number of events that it did not take.
+    """
+
+    def __init__(self, message: str, refused: int) -> None:
+        super().__init__(message)
+        self.refused = refused
+
+
 class Sink(Protocol):
     """
     A destination of events.
@@ -46,7 +61,7 @@ class Sink(Protocol):
     Each sink has a lane of its own in the drain: a bounded queue and a daemon thread, started with
     the first event. All methods are called from that thread, so a sink needs neither locks nor an
     async twin, and may block. Raising is allowed: the batch is lost for this sink alone, counted
-    and logged; with `UnavailableError` and `UnacceptableError` less is lost. Opening files, sockets
+    and logged; with the other errors of this module less is lost. Opening files, sockets
     and clients belongs in the first `write`, not in the constructor: a process that never remembers
     anything must not pay for a sink.
 

@@ -128,7 +128,8 @@ class _BoundedAdapter(HTTPAdapter):
         # Before it is sent: a batch that could not be encoded never comes this far.
         note_request()
         response = super().send(request, stream, limits, verify, cert, proxies)
-        note_response(response.status_code, _seconds(response.headers.get("retry-after", "")))
+        after_s = _seconds(response.headers.get("retry-after", ""))
+        note_response(response.status_code, after_s, lambda: response.content)
         # Even 200 from it would have the lane count the batch as delivered, and forget it.
         if _is_detour(response, takes_pages=self._takes_pages):
             response.close()
@@ -181,6 +182,13 @@ class BoundedSession(requests.Session):
         """Return the bounded adapter, whatever else was mounted on the session since."""
         del url
         return self._bounded
+
+    def send(self, request: requests.PreparedRequest, **given: Any) -> requests.Response:
+        """Send *request*, verified by what the session names."""
+        # ``REQUESTS_CA_BUNDLE``, which many images set, would take the place of OTLP's certificate.
+        if isinstance(self.verify, str):
+            given["verify"] = self.verify
+        return super().send(request, **given)
 
     def close(self) -> None:
         """Close all connections."""

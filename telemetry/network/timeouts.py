@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from math import inf
 from typing import Final
@@ -32,6 +32,7 @@ class _Exchange(threading.local):
     is_sent: bool = False
     status: int | None = None
     retry_after_s: float | None = None
+    body: Callable[[], bytes] = bytes
 
 
 _exchange = _Exchange()
@@ -44,7 +45,7 @@ def time_limit(seconds: float) -> Generator[None]:
     # One inside of another cannot make it longer.
     _exchange.deadline = min(before, time.monotonic() + seconds)
     _exchange.is_sent, _exchange.log_args = False, ()
-    _exchange.status, _exchange.retry_after_s = None, None
+    _exchange.status, _exchange.retry_after_s, _exchange.body = None, None, bytes
     try:
         yield
     finally:
@@ -69,14 +70,21 @@ def note_request() -> None:
     _exchange.is_sent, _exchange.status, _exchange.retry_after_s = True, None, None
 
 
-def note_response(status: int, retry_after_s: float | None) -> None:
-    """Note the response to the request."""
-    _exchange.status, _exchange.retry_after_s = status, retry_after_s
+def note_response(
+    status: int | None, retry_after_s: float | None, body: Callable[[], bytes] = bytes
+) -> None:
+    """Note the response to the request: of gRPC without a status, which its exporter logs."""
+    _exchange.status, _exchange.retry_after_s, _exchange.body = status, retry_after_s, body
 
 
 def answered() -> tuple[int | None, float | None]:
     """Return status and ``Retry-After``, in seconds, of the last `time_limit`; None for none."""
     return _exchange.status, _exchange.retry_after_s
+
+
+def answered_body() -> bytes:
+    """Return what the last response of the last `time_limit` had in it."""
+    return _exchange.body()
 
 
 def failure(back_end: str) -> DeliveryError:

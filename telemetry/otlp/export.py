@@ -17,6 +17,11 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, Final, cast
 
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import (
     InMemoryMetricReader,
@@ -32,7 +37,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from ..delivery.sink import DeliveryError, UnacceptableError, UnavailableError
 from ..event.event import Event
 from ..network.http import BoundedSession
-from ..network.timeouts import failure, quiet, suppressed_args, time_limit
+from ..network.timeouts import (
+    answered,
+    answered_body,
+    failure,
+    quiet,
+    suppressed_args,
+    time_limit,
+)
 from .conventions import semconv
 from .fast.direct import direct_spans
 from .histograms import OwnHistograms, keeps_defaults
@@ -71,12 +83,12 @@ class OwnTraces:
         self._send = sender_of(self._exporter)
         self._direct = self._send and direct_spans(provider, self._build, content=content)
 
-    def deliver(self, batch: Sequence[Event]) -> None:
-        """Export the spans of *batch*, or raise."""
+    def deliver(self, batch: Sequence[Event]) -> int:
+        """Export the spans of *batch*, or raise; return how many the collector rejected."""
         # Decided when the event was made, so that all sinks and the host agree on a trace.
         sampled = [event for event in batch if event.trace.sampled]
         if not sampled:
-            return
+            return 0
         request = self._request(sampled)
         # The exporter's own timeout is that of one attempt, and it makes several.
         with quiet(*_LOGGERS), time_limit(self._timeout_s):
@@ -87,6 +99,7 @@ class OwnTraces:
                 result = self._exporter.export(spans) if spans else SpanExportResult.SUCCESS
         if result is not SpanExportResult.SUCCESS:
             raise _failure(self._protocol)
+        return _rejected(ExportTraceServiceResponse, "rejected_spans")
 
     def _request(self, batch: Sequence[Event]) -> bytes | None:
         """Return the encoded request, or None if the SDK has to encode *batch*."""
@@ -157,12 +170,23 @@ class OwnMetrics:
             result = self._exporter.export(metrics)  # pyright: ignore[reportUnknownMemberType] - unannotated **kwargs
         if result is not MetricExportResult.SUCCESS:
             raise _failure(self._protocol)
+        if count := _rejected(ExportMetricsServiceResponse, "rejected_data_points"):
+            raise DeliveryError(f"{_COLLECTOR} rejected {count} data points")
 
     def close(self) -> None:
         """Let go of the connection."""
         STREAMS.release(self._stream)
         with quiet(*_LOGGERS):
             self._exporter.shutdown()  # pyright: ignore[reportUnknownMemberType] - see above
+
+
+def _rejected(answer: Any, field: str) -> int:
+    """Return the number in a partial success, whose text may quote what was sent."""
+    try:
+        partial = answer.FromString(answered_body()).partial_success
+    except DecodeError:  # of something that speaks no OTLP: nothing is known of a part
+        return 0
+    return max(0, int(getattr(partial, field)))
 
 
 def _failure(spoken: str) -> DeliveryError:
@@ -177,7 +201,8 @@ def _failure(spoken: str) -> DeliveryError:
     )
     if name == "INVALID_ARGUMENT" or too_large:
         return UnacceptableError(f"{_COLLECTOR} refused the batch: {name}")
-    return UnavailableError(f"{_COLLECTOR} answered {name}")
+    _status, after_s = answered()
+    return UnavailableError(f"{_COLLECTOR} answered {name}", after_s)
 
 
 def _span_exporter(timeout: float) -> SpanExporter:
@@ -207,11 +232,9 @@ def sender_of(exporter: SpanExporter) -> Callable[[bytes], SpanExportResult] | N
 
 def _metric_exporter(timeout: float) -> MetricExporter:
     if protocol("METRICS") == GRPC:
-        from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import (  # noqa: PLC0415
-            OTLPMetricExporter as OverGrpc,
-        )
+        from .grpc import GrpcMetricExporter  # noqa: PLC0415
 
-        return OverGrpc(timeout=timeout)
+        return GrpcMetricExporter(timeout=timeout)
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import (  # noqa: PLC0415
         OTLPMetricExporter as OverHttp,
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..delivery.sink import DeliveryError, SinkOutput
+from ..delivery.sink import DeliveryError, PartialError, SinkOutput
 from ..event.event import Event
 from ..event.trace import Tracing
 from ..network.probe import is_this_machine
@@ -90,16 +90,23 @@ class Exports:
         for event in fresh:
             record(event)
 
-    def write_spans(self, batch: Sequence[Event]) -> None:
-        """Build the spans of *batch* through the host's provider, or export them ourselves."""
+    def write_spans(self, batch: Sequence[Event]) -> int:
+        """
+        Build the spans of *batch* through the host's provider, or export them ourselves.
+
+        Returns:
+            The number of spans that our own collector rejected.
+        """
+        rejected = 0
         batch = with_phases(batch)
         if self._spans is not None:
             for event in batch:
                 self._spans.write(event)
         if self._own_traces is not None:
-            self._own_traces.deliver(batch)
+            rejected = self._own_traces.deliver(batch)
         if self._scores is not None:
             self._scores.send(batch)
+        return rejected
 
     def close(self) -> None:
         """Close our own exports."""
@@ -205,9 +212,11 @@ class OtlpSink:
         """Deliver the batch's spans, and its metrics if their interval is over."""
         out = self._opened()
         out.measure(batch)
-        out.write_spans(batch)
+        rejected = out.write_spans(batch)
         if out.own_metrics is not None and out.own_metrics.is_due:
             self._deliver_metrics(out.own_metrics)
+        if rejected:
+            raise PartialError(f"the OTLP collector rejected {rejected} spans", rejected)
 
     def flush(self, timeout_s: float, /) -> bool:
         """

@@ -135,16 +135,27 @@ def secure_receiver(http_receiver: HttpReceiver, certificate: Path) -> HttpRecei
     return http_receiver
 
 
+def otlp_sink(**given: Any) -> Any:
+    """Return the OTLP sink, as the environment sets it up."""
+    from mnemoscope.telemetry.otlp.sink import OtlpSink
+
+    return OtlpSink(**given)
+
+
 class OtlpReceiver:
     """
     What an OpenTelemetry collector understands, over either protocol.
 
     Attributes:
         refuses_with: Status that the gRPC form refuses spans with, or None.
+        leave_alone_s: Seconds that it asks for with that status, or None.
+        rejects: Spans and data points that it says it did not take.
     """
 
     def __init__(self) -> None:
         self.refuses_with: Any = None
+        self.leave_alone_s: int | None = None
+        self.rejects = 0
         self.trace_requests: list[Any] = []
         self.metric_requests: list[Any] = []
 
@@ -197,6 +208,7 @@ def attributes_of() -> Callable[[Any], dict[str, Any]]:
 def otlp_grpc(monkeypatch: pytest.MonkeyPatch) -> Iterator[OtlpReceiver]:
     """Return a collector over gRPC that the environment points to."""
     import grpc
+    from google.rpc.error_details_pb2 import RetryInfo
     from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as metrics
     from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2_grpc as metrics_grpc
     from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as traces
@@ -206,15 +218,23 @@ def otlp_grpc(monkeypatch: pytest.MonkeyPatch) -> Iterator[OtlpReceiver]:
 
     class Traces(traces_grpc.TraceServiceServicer):
         def Export(self, request: Any, context: Any) -> Any:  # noqa: N802 - the service's name
+            if receiver.leave_alone_s is not None:
+                info = RetryInfo(retry_delay={"seconds": receiver.leave_alone_s})
+                packed = info.SerializeToString()
+                context.set_trailing_metadata((("google.rpc.retryinfo-bin", packed),))
             if receiver.refuses_with is not None:
                 context.abort(receiver.refuses_with, "no")
             receiver.trace_requests.append(request)
-            return traces.ExportTraceServiceResponse()
+            return traces.ExportTraceServiceResponse(
+                partial_success={"rejected_spans": receiver.rejects}
+            )
 
     class Metrics(metrics_grpc.MetricsServiceServicer):
         def Export(self, request: Any, context: Any) -> Any:  # noqa: N802 - the service's name
             receiver.metric_requests.append(request)
-            return metrics.ExportMetricsServiceResponse()
+            return metrics.ExportMetricsServiceResponse(
+                partial_success={"rejected_data_points": receiver.rejects}
+            )
 
     with futures.ThreadPoolExecutor(2) as pool:
         server = grpc.server(pool)
@@ -243,9 +263,14 @@ class OtlpHttpReceiver(OtlpReceiver):
         path, _headers, body = self.http.requests[-1]
         if path == "/v1/traces":
             self.trace_requests.append(traces.ExportTraceServiceRequest.FromString(body))
+            partial = {"rejected_spans": self.rejects}
+            answer = traces.ExportTraceServiceResponse(partial_success=partial)
         else:
             self.metric_requests.append(metrics.ExportMetricsServiceRequest.FromString(body))
-        self.http.respond(handler, 200, content_type="application/x-protobuf")
+            partial = {"rejected_data_points": self.rejects}
+            answer = metrics.ExportMetricsServiceResponse(partial_success=partial)
+        said = answer.SerializeToString() if self.rejects else b""
+        self.http.respond(handler, 200, said, content_type="application/x-protobuf")
 
 
 @pytest.fixture

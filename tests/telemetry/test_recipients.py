@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink
-from mnemoscope.telemetry.otlp.sink import OtlpSink
+from tests.kit.receivers import otlp_sink
 
 LOCAL = (
     "http://localhost:4318",
@@ -27,7 +27,7 @@ def test_a_collector_of_this_machine_is_told_as_such(monkeypatch, endpoint):
     """It may pass events on, which cannot be known here."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
 
-    assert OtlpSink().output().kind == "collector on this machine, which may pass it on"
+    assert otlp_sink().output().kind == "collector on this machine, which may pass it on"
 
 
 @pytest.mark.parametrize("endpoint", [*REMOTE, "no address"])
@@ -35,7 +35,7 @@ def test_any_other_collector_is_one_elsewhere(monkeypatch, endpoint):
     """As far as the endpoint says."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
 
-    assert OtlpSink().output().kind == "collector"
+    assert otlp_sink().output().kind == "collector"
 
 
 @pytest.mark.parametrize(

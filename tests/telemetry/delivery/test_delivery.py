@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from mnemoscope.memory.api import UnacceptableError, UnavailableError
+from mnemoscope.memory.api import PartialError, UnacceptableError, UnavailableError
 from mnemoscope.telemetry.delivery.delivery import RETRY_AFTER_MOST_S, SPLITS, Delivery
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
 
@@ -134,6 +134,18 @@ def test_a_part_may_have_to_wait_too():
 
     assert bench.deliver([0, 1, 2, 3]) == {"delivered": 3, "refused": 1}
     assert len(bench.pauses) == 1
+
+
+@pytest.mark.parametrize(("said", "refused"), [(1, 1), (4, 4), (9, 4)])
+def test_a_back_end_that_took_a_part_is_not_sent_it_again(said, refused):
+    """What it rejected is counted, of spans at most as many as there were events."""
+    sink = Sink(PartialError("some", said))
+    bench = Bench(sink)
+
+    outcome = bench.deliver([1, 2, 3, 4])
+    assert (outcome["delivered"], outcome["refused"]) == (4 - refused, refused)
+    assert (sink.writes, bench.pauses) == (1, [])
+    assert bench.delivery.is_up
 
 
 def test_what_fails_for_no_known_reason_is_tried_so_often():

@@ -11,6 +11,7 @@ import requests
 
 from mnemoscope.telemetry.network.http import BoundedSession
 from mnemoscope.telemetry.network.timeouts import quiet, remaining_s, time_limit
+from tests.kit.receivers import write_certificate
 
 
 @pytest.fixture
@@ -54,6 +55,19 @@ def test_tls_is_verified_and_spoken(session, secure_receiver, certificate):
             session.post(url, data=b"hello")
 
     assert trusted.status_code == 200
+
+
+def test_the_authority_of_a_session_is_not_the_environments_to_change(
+    session, secure_receiver, certificate, monkeypatch, tmp_path
+):
+    """``REQUESTS_CA_BUNDLE``, which many images set, is for those who name none."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(write_certificate(tmp_path / "other.pem")))
+    session.verify = str(certificate)
+
+    with time_limit(5.0):
+        answer = session.post(secure_receiver.url.replace("http:", "https:"), data=b"hello")
+
+    assert answer.status_code == 200
 
 
 def test_a_proxy_of_the_environment_is_used(session, http_receiver, monkeypatch):

@@ -25,6 +25,7 @@ from mnemoscope.memory.api import (
     DeliveryError,
     OperationClass,
     OutcomeEvent,
+    PartialError,
     Redacted,
     Status,
     TraceRef,
@@ -787,6 +788,45 @@ class TestWhenTheBackEndIsBroken:
 
         assert len(otlp_grpc.spans) == 1
 
+    @pytest.mark.parametrize("asked_s", [None, 7])
+    def test_a_collector_over_grpc_is_left_alone_as_long_as_it_asks(
+        self, sink, otlp_grpc, make_event, asked_s
+    ):
+        """Its ``RetryInfo`` is what ``Retry-After`` is over HTTP."""
+        import grpc
+
+        otlp_grpc.refuses_with = grpc.StatusCode.RESOURCE_EXHAUSTED
+        otlp_grpc.leave_alone_s = asked_s
+        with pytest.raises(UnavailableError) as caught:
+            sink.write([make_event()])
+
+        assert caught.value.retry_after_s == asked_s
+
+    def test_what_a_collector_rejects_of_a_batch_is_counted(self, sink, otlp, make_event):
+        """Its answer is a success that says how many spans it did not take."""
+        otlp.rejects = 2
+        with pytest.raises(PartialError, match="rejected 2 spans") as caught:
+            sink.write([make_event() for _ in range(5)])
+        otlp.rejects = 0
+        sink.write([make_event()])
+
+        assert caught.value.refused == 2
+        assert len(otlp.spans) == 6
+
+    def test_measurements_that_a_collector_rejects_are_told(self, sink, otlp, make_event):
+        """The next export has the same sums; a flush says that they are not there."""
+        sink.write([make_event()])
+        otlp.rejects = 1
+
+        assert not sink.flush(GIVE_UP_S)
+        assert sink.faults.counts == {"sink.otlp.metrics": 1}
+
+    def test_an_answer_that_is_no_otlp_rejects_nothing(self, sink, otlp_http, make_event):
+        """Some receivers answer in JSON, or with a word."""
+        otlp_http.http.answer = lambda handler: otlp_http.http.respond(handler, 200, b'{"ok":1}')
+
+        sink.write([make_event()])
+
     def test_a_batch_too_large_for_grpc_is_to_be_halved(self, otlp_grpc, make_event):
         """A server takes 4 MiB at once; the same status means something else without the words."""
         sink = OtlpSink(content=True)
@@ -847,6 +887,20 @@ class TestWhenTheBackEndIsBroken:
         assert (len(otlp_http.spans), flushed, again) == (1, False, True)
         assert sink.faults.counts == {"sink.otlp.metrics": 2}
         assert otlp_http.metrics()["gen_ai.client.operation.duration"][0].count == 1
+
+    @pytest.mark.parametrize("variable", ["", "_TRACES", "_METRICS"])
+    @pytest.mark.parametrize("chosen", ["none", "gzip"])
+    def test_the_compressions_of_otlp_are_taken_over_either_protocol(
+        self, otlp, make_event, monkeypatch, variable, chosen
+    ):
+        """The SDK's own exporters over gRPC cannot be made with ``none``."""
+        monkeypatch.setenv(f"OTEL_EXPORTER_OTLP{variable}_COMPRESSION", chosen)
+        sink = OtlpSink()
+        sink.write([make_event()])
+        sink.close(1.0)
+
+        assert len(otlp.spans) == 1
+        assert len(otlp.metric_requests) > 0
 
     def test_an_unknown_protocol_is_refused_at_once(self, monkeypatch):
         """A setting that can never work is told when the sink is made."""

@@ -9,7 +9,7 @@ from opentelemetry.sdk import environment_variables
 from opentelemetry.sdk.resources import Resource
 
 from mnemoscope.telemetry.otlp import export as export_module
-from mnemoscope.telemetry.otlp.sink import OtlpSink
+from tests.kit.receivers import otlp_sink
 
 NAMES = sorted(
     value
@@ -64,7 +64,7 @@ def test_exporters_see_the_variables_of_configure(
         known = {"4": "grpc", "5": "http/protobuf", None: None}
         before, after = known[before], known[after]
     set_or_not(monkeypatch, name, before)
-    sink = OtlpSink(resource=Resource({}))
+    sink = otlp_sink(resource=Resource({}))
     set_or_not(monkeypatch, name, after)
     sink.write([event_factory()])
     sink.close(0)
@@ -88,7 +88,7 @@ class TestForReal:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=first")
         monkeypatch.setenv("OTEL_SERVICE_NAME", "first")
-        sink = OtlpSink()
+        sink = otlp_sink()
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=second")

@@ -107,6 +107,18 @@ test-console: $(STAMP)  ## Look at the console in Chromium, with axe-core and by
 	@! command -v npm >/dev/null || npm install --silent --no-audit --no-fund --prefix build/axe axe-core@4
 	@CONSOLE_TESTS=1 AXE=build/axe/node_modules/axe-core/axe.min.js $(PY) -m pytest -n 0 -q tests/console $(ARGS)
 
+# Of our own, with the parts that our configurations name; go.sum says which sources exactly.
+build/collector: tests/kit/collector/main.go tests/kit/collector/go.mod tests/kit/collector/go.sum
+	@echo "==> building an OpenTelemetry Collector (once; some minutes)"
+	@mkdir -p build
+	@cd tests/kit/collector && go build -mod=readonly -trimpath -ldflags="-s -w" -o ../../../build/collector .
+
+test-collector: $(STAMP)  ## Send our OTLP and logs through a real OpenTelemetry Collector that refuses, dies and stands still
+	@if command -v go >/dev/null; then $(MAKE) --no-print-directory build/collector; \
+	else echo "no Go: what a Collector tests is skipped" >&2; fi
+	@echo "==> tests with a real OpenTelemetry Collector"
+	@COLLECTOR_TESTS=1 $(PY) -m pytest -n 2 -q tests/collector $(ARGS)
+
 faults: $(STAMP)  ## Inject every fault at full size and print what was expected, what was seen, what it cost
 	@$(PY) -m pytest tests -m fault -n auto --dist loadgroup -q --full-faults --fault-table --fault-page=docs/faults.md $(ARGS)
 

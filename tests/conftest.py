@@ -31,6 +31,7 @@ pytest_plugins = [
     "tests.kit.long_tests",
     "tests.kit.receivers",
     "tests.kit.back_ends",
+    "tests.kit.collectors",
     "tests.kit.fault_report",
     "tests.kit.postgres",
     "tests.kit.crash_report",

@@ -95,6 +95,7 @@ def serve_redactor(redactor: Redactor, tenant: str | None, listening: Listening)
         log_level="warning",
         access_log=False,  # addresses of callers are nobody's business
         server_header=False,
+        ws="none",
         ssl_certfile=listening.certificate,
         ssl_keyfile=listening.key,
     )

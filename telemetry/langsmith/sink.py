@@ -255,8 +255,14 @@ class _Connection:
     def _ingest(self, runs: list[dict[str, Any]]) -> None:
         if not runs:
             return
+        from langsmith.utils import LangSmithNotFoundError  # noqa: PLC0415 - see above
+
         self._failures.clear()
         self._client.multipart_ingest(create=runs)  # pyright: ignore[reportUnknownMemberType] - its dicts are bare
+        # Until langsmith 0.15 the client's own way back, to what an older server has, is not taken.
+        if self._failures and isinstance(self._failures[0], LangSmithNotFoundError):
+            self._failures.clear()
+            self._client.batch_ingest_runs(create=runs)  # pyright: ignore[reportUnknownMemberType] - see above
         if self._failures:
             raise failure("LangSmith") from self._failures[0]
 

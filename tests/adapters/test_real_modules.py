@@ -6,7 +6,7 @@ import asyncio
 import re
 import sys
 from importlib import import_module
-from inspect import getsource
+from pathlib import Path
 from types import FunctionType, ModuleType
 from unittest.mock import patch
 
@@ -47,7 +47,7 @@ def stand_ins(loaded):
                 found.append(f"{name}.{key}")
     files = [name for name, each in loaded.items() if getattr(each, "__file__", None)]
     for name in [each for each in files if each.startswith("mem0.")]:
-        for imported, alias in _IMPORT.findall(getsource(loaded[name])):
+        for imported, alias in _IMPORT.findall(Path(loaded[name].__file__).read_text("utf-8")):
             top = imported if alias else imported.split(".")[0]
             key = alias or top
             if vars(loaded[name]).get(key) is not sys.modules[top]:

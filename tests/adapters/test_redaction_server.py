@@ -349,7 +349,9 @@ class TestForwarding:
     def test_an_exporter_delivers_redacted_spans(self, serve, otlp_http, http_receiver):
         """By OTLP's own exporter, to OTLP's own receiver."""
         _code, served = serve("--forward", http_receiver.url)
-        server = uvicorn.Server(uvicorn.Config(served["app"], port=0, log_level="error"))
+        server = uvicorn.Server(
+            uvicorn.Config(served["app"], port=0, log_level="error", ws=served["ws"])
+        )
         thread = threading.Thread(target=server.run)
         thread.start()
         try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -319,7 +320,9 @@ def _host_sees(
         if isawaitable(answer):
             answer = asyncio.run(_awaited(answer))
     except BaseException as exc:  # noqa: BLE001 - it is what is to be told
-        if exc is failure:
+        # What a thread raises as TimeoutError, asyncio of Python 3.11 raises as another one.
+        is_copied = sys.version_info < (3, 12) and type(exc) is type(failure) is TimeoutError
+        if exc is failure or is_copied:
             return "raised unchanged"
         return f"`{type(exc).__name__}`"
     return _shown(answer)

@@ -470,14 +470,17 @@ class TestOutage:
         assert len(found["notes"]) == 2
         assert len(reloaded.values["notes"]) == 2
 
-    def test_a_write_that_keeps_failing_fails_the_run(self, impatient):
+    def test_a_write_that_keeps_failing_fails_the_run(self, impatient, events):
         """After the attempts the policy allows, the saver's own error is raised."""
         saver = Outage()
         saver.failures = {"put": 100}
         with pytest.raises(ConnectionError):
             two_steps(guarded(saver, impatient)).invoke({"notes": []}, THREAD, durability="sync")
 
-        assert saver.attempts.count("put") == 3
+        # LangGraph before 1.2.24 puts once more as the run ends.
+        puts = [each for each in events() if each.method == "put"]
+        assert puts
+        assert saver.attempts.count("put") == 3 * len(puts)
 
     def test_a_deletion_that_fails_says_so(self, impatient, events):
         """Nobody is told that a thread was deleted while it was not."""

@@ -70,6 +70,10 @@ COMMANDS: Table = {
                 "nothing.",
                 "audit.deviations:deviations",
             ),
+            "partition": Command(
+                "Partition the tables of an audit trail in PostgreSQL, while others write.",
+                "audit.partition:partition",
+            ),
             "erase": Command(
                 "Erase a customer from every store and the audit trail, and record a proof.",
                 "audit.erase:erase",

@@ -12,10 +12,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Value = str | int | float | bytes | None
 """A value of a column."""
+
+
+class Partition(NamedTuple):
+    """
+    The part of a table that has the events ``[first, stop)``, as the catalogue has it.
+
+    Attributes:
+        is_sound: Whether its name, schema and bounds are such as are made here.
+        is_own: Whether this role may add and drop partitions.
+    """
+
+    table: str
+    first: int
+    stop: int
+    name: str
+    is_sound: bool
+    is_own: bool
 
 
 class Rows(Protocol):
@@ -71,6 +88,10 @@ class ReadConnection(Protocol):
         """Return the indexes of *tables*, or of all, that do not hold what their tables hold."""
         ...
 
+    def partitions(self) -> Sequence[Partition]:
+        """Return the partitions of the tables that grow, in order; none, where they are plain."""
+        ...
+
 
 class WriteConnection(ReadConnection, Protocol):
     """
@@ -84,6 +105,14 @@ class WriteConnection(ReadConnection, Protocol):
 
     def found(self) -> None:
         """Wait until no other transaction is about to insert the row that writers queue for."""
+        ...
+
+    def make_room(self, size: int, now_us: int, /) -> None:
+        """See that *size* events have room, and the next ones: whoever holds the end does it."""
+        ...
+
+    def drop_partitions(self, names: Sequence[str], /) -> None:
+        """Drop partitions, if no reader holds them."""
         ...
 
     def clock_us(self) -> int | None:
@@ -150,6 +179,15 @@ class AuditDatabase(Protocol):
 
         Raises:
             AuditError: It is still in them.
+        """
+        ...
+
+    def partition(self) -> None:
+        """
+        Partition the tables that grow, where they are not, while others read and write.
+
+        Raises:
+            AuditError: They are not partitioned, and can be used as before.
         """
         ...
 

@@ -13,19 +13,21 @@ from __future__ import annotations
 import ctypes
 import re
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import postgres_catalogue, schema
-from .database import Rows, Value
+from . import postgres_catalogue, postgres_partitions, schema
+from .database import Partition, Rows, Value
 from .errors import AuditError, DatabaseMissingError, TamperedError
 from .postgres_catalogue import TableDefinition
+from .postgres_partitions import TABLES, Room
 from .schema import (
     APPLICATION_ID,
+    PARTITIONS,
     check_version,
     columns_of,
     key_of,
@@ -50,6 +52,12 @@ SCRUB_S = 5.0
 LOCK_MS = 5_000
 """Milliseconds a writer waits for others before it gives up a batch."""
 
+DROP_MS = 200
+"""Milliseconds readers are waited for, while writers wait, before it is left for another time."""
+
+ALONE_S = 120.0
+"""Seconds in which a moment is sought when nobody reads."""
+
 _SESSION = {
     # A server may be set to acknowledge what is not on its disk yet.
     "synchronous_commit": "on",
@@ -59,6 +67,9 @@ _SESSION = {
     "row_security": "off",
     "quote_all_identifiers": "off",
     "transform_null_equals": "off",
+    # Partitions are joined one by one, and their plans are too dear for what they read.
+    "enable_partitionwise_join": "on",
+    "jit": "off",
 }
 _PATH = "search_path"
 _numbers = count(1)
@@ -76,6 +87,7 @@ _ADVICE = {
     "28": "refuses this user. Check user and password in MNEMOSCOPE_AUDIT_URL",
     "3D": "is not there. Create it, or correct MNEMOSCOPE_AUDIT_URL",
     "42501": "does not let this user write. Grant it the rights to create and use tables",
+    "23514": "has no partition for the next event. Run `mnemoscope audit partition`",
     "25006": "is read-only. Name the primary in MNEMOSCOPE_AUDIT_URL",
     "42P01": "is not as it should be: a table is missing. Restore it from a backup",
     "42703": "is not as it should be: a column is missing. Restore it from a backup",
@@ -102,6 +114,7 @@ class PostgresDatabase:
         self.label = f"the audit database {_without_secrets(url)}"
         self._connection: psycopg.Connection[Any] | None = None
         self._path = ""
+        self._room = Room(())
 
     @contextmanager
     def writing(self) -> Generator[_WriteConnection]:
@@ -117,7 +130,7 @@ class PostgresDatabase:
             with connection.pipeline() as pipeline, _answered(pipeline):
                 connection.execute("BEGIN")
                 _set(connection, {_PATH: self._path}, is_local=True)
-                yield _WriteConnection(connection, pipeline)
+                yield _WriteConnection(connection, pipeline, self._room)
                 connection.execute("COMMIT")
         except BaseException:
             with suppress(Exception):
@@ -130,10 +143,14 @@ class PostgresDatabase:
     def reading(self) -> Generator[_ReadConnection]:
         """See `Database.reading`."""
         with self._explained(), self._connected() as connection:
+            has_tables = _version_of(connection) > 0
             # READ COMMITTED, the default, would show each statement another moment.
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             # An export or a check of a large log takes longer than a writer may.
             connection.execute(_READING)
+            if has_tables:
+                # Before the moment is fixed: a drop is seen by moments before it, too.
+                connection.execute(f"LOCK TABLE {', '.join(TABLES)} IN ACCESS SHARE MODE".encode())
             _set(connection, {_PATH: self._path}, is_local=True)
             version = _version_of(connection)
             check_version(version, self.label)
@@ -193,6 +210,43 @@ class PostgresDatabase:
                 f"it. Have its owner run VACUUM FULL {table}"
             )
 
+    def partition(self) -> None:
+        """
+        See `Database.partition`. Done again, it goes on where it was broken off.
+
+        What is in the tables is read once, to see that it fits the first partition, while others
+        read and write. Only then they are locked, for a moment.
+        """
+        with self._explained(), self._connected() as connection:
+            _migrate(connection, self.label)
+            if postgres_partitions.partitions(connection):
+                return
+            stop = self._alone(connection, postgres_partitions.bound)
+            connection.execute("SET statement_timeout = 0")
+            for each in TABLES:
+                connection.execute(f"ALTER TABLE {each} VALIDATE CONSTRAINT {each}_bound".encode())
+            made = _made_of(newest_version())
+            self._alone(connection, partial(postgres_partitions.partition, made, stop))
+
+    def _alone(
+        self, connection: psycopg.Connection[Any], change: Callable[[psycopg.Connection[Any]], int]
+    ) -> int:
+        """Change the tables when nobody writes or reads: wait briefly, and often."""
+        import psycopg  # noqa: PLC0415 - an extra
+
+        deadline = time.monotonic() + ALONE_S
+        while True:
+            try:
+                with connection.transaction():
+                    connection.execute(f"SET LOCAL lock_timeout = {DROP_MS}".encode())
+                    connection.execute("SELECT size FROM audit_log FOR UPDATE")
+                    connection.execute(f"LOCK TABLE {', '.join(TABLES)}".encode())
+                    return change(connection)
+            except psycopg.errors.LockNotAvailable:
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(_LOOK_S)
+
     def close(self) -> None:
         """See `Database.close`."""
         connection, self._connection = self._connection, None
@@ -212,6 +266,7 @@ class PostgresDatabase:
         connection = self._connect()
         try:
             _migrate(connection, self.label)
+            self._room = Room(_made_of(newest_version()))
         except BaseException:
             connection.close()
             raise
@@ -289,7 +344,7 @@ class _ReadConnection:
             self._connection,
             {each: _definition(each, self.version) for each in tables(self.version)}
             | {"audit_schema": TableDefinition({"version": "bigint NOT NULL"}, ())},
-            [*map(_in_its_words, statements_of(self.version)), *_TRIGGERS],
+            _made_of(self.version),
         )
         found = self._connection.execute("SELECT version FROM audit_schema").fetchall()
         if found != [(self.version,)]:
@@ -303,15 +358,21 @@ class _ReadConnection:
         chosen = schema.tables(self.version) if tables is None else tables
         return postgres_catalogue.wrong_indexes(self._connection, chosen)
 
+    def partitions(self) -> Sequence[Partition]:
+        return postgres_partitions.partitions(self._connection)
+
 
 class _WriteConnection(_ReadConnection):
     """See `WriteConnection`: in a pipeline, so that only what has an answer waits for it."""
 
     queue = " FOR UPDATE"
 
-    def __init__(self, connection: psycopg.Connection[Any], pipeline: psycopg.Pipeline) -> None:
+    def __init__(
+        self, connection: psycopg.Connection[Any], pipeline: psycopg.Pipeline, room: Room
+    ) -> None:
         super().__init__(connection, newest_version())
         self._pipeline = pipeline
+        self._room = room
 
     def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
         found = super().execute(statement, values)
@@ -332,6 +393,14 @@ class _WriteConnection(_ReadConnection):
 
     def found(self) -> None:
         self.send("SELECT pg_catalog.pg_advisory_xact_lock(?)", (APPLICATION_ID,))
+
+    def make_room(self, size: int, now_us: int, /) -> None:
+        self._room.make(self, size, now_us)
+
+    def drop_partitions(self, names: Sequence[str], /) -> None:
+        # Writers wait for this one meanwhile, and it for readers: better tried again.
+        self.send(f"SET LOCAL lock_timeout = '{DROP_MS}ms'")
+        self.execute(f"DROP TABLE {', '.join(names)}")
 
     def clock_us(self) -> int | None:
         (now_us,) = self.execute(_CLOCK).fetchone()
@@ -483,13 +552,25 @@ def _step(connection: psycopg.Connection[Any], version: int) -> None:
     if version == 0:
         connection.execute("CREATE TABLE audit_schema(version bigint NOT NULL)")
         connection.execute("INSERT INTO audit_schema VALUES (0)")
-    for statement in steps_from(version)[0]:
+    statements = steps_from(version)[0]
+    for statement in statements:
         connection.execute(_in_its_words(statement).encode())
     for statement in _TRIGGERS if version == 0 else ():
         connection.execute(statement.encode())
     after = version_after(version)
+    if statements == PARTITIONS and _is_empty(connection):
+        postgres_partitions.partition(_made_of(after), postgres_partitions.LEAST_EVENTS, connection)
     connection.execute("UPDATE audit_schema SET version = %s", (after,))
     connection.execute("UPDATE audit_log SET schema_version = %s", (after,))
+
+
+def _is_empty(connection: psycopg.Connection[Any]) -> bool:
+    return connection.execute("SELECT 1 FROM audit_log LIMIT 1").fetchone() is None
+
+
+def _made_of(version: int) -> list[str]:
+    """Return all statements that make a database of *version*, in this one's words."""
+    return [*map(_in_its_words, statements_of(version)), *_TRIGGERS]
 
 
 def _definition(table: str, version: int) -> TableDefinition:

@@ -9,39 +9,48 @@ and what stands before the server's own in that schema is itself a finding.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from . import postgres_partitions
+from .database import Partition
 from .definitions import words_of
 
 if TYPE_CHECKING:
     import psycopg
 
 _FIND = """
-    SELECT c.oid FROM pg_catalog.pg_class c
+    SELECT c.relname, c.oid FROM pg_catalog.pg_class c
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = pg_catalog.current_schema() AND c.relname = %s
+    WHERE n.nspname = pg_catalog.current_schema() AND c.relname = ANY(%s)
 """
 _NO_TABLES = """
     SELECT c.relname FROM pg_catalog.pg_class c
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = pg_catalog.current_schema() AND c.relname = ANY(%s) AND c.relkind <> 'r'
+      AND (c.relkind <> 'p' OR EXISTS(
+        SELECT 1 FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhrelid
+        WHERE i.inhparent = c.oid AND p.relkind <> 'r'))
 """
 _COLUMNS = """
-    SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)
+    SELECT a.attrelid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)
       || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
       || CASE WHEN a.atthasdef OR a.attidentity <> '' THEN ' DEFAULT' ELSE '' END
       || CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE' ELSE '' END
     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
 """
 # Since version 18, NOT NULL is a constraint as well: it is told with the columns.
 _CONSTRAINTS = """
-    SELECT conname, pg_catalog.pg_get_constraintdef(oid) FROM pg_catalog.pg_constraint
-    WHERE conrelid = %s AND contype NOT IN ('n', 't')
+    SELECT conrelid, conname, pg_catalog.pg_get_constraintdef(oid) FROM pg_catalog.pg_constraint
+    WHERE conrelid = ANY(%s) AND contype NOT IN ('n', 't') AND NOT (contype = 'c'
+      AND pg_catalog.pg_get_constraintdef(oid)
+        ~ '^CHECK ...seq >= 0. AND .seq < .?.?[0-9]+.?(::bigint)?.?...( NOT VALID)?$')
 """
 _INDEXES = """
-    SELECT c.relname, pg_catalog.pg_get_indexdef(i.indexrelid, 0, true)
+    SELECT i.indrelid, c.relname, pg_catalog.pg_get_indexdef(i.indexrelid, 0, true)
       || CASE WHEN i.indisvalid AND i.indisready AND i.indislive
         THEN '' ELSE ' disabled' END
       || CASE WHEN EXISTS(
@@ -50,10 +59,10 @@ _INDEXES = """
         WHERE o.oid = ANY(i.indclass) AND n.nspname <> 'pg_catalog')
         THEN ' of another order' ELSE '' END
     FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
-    WHERE i.indrelid = %s
+    WHERE i.indrelid = ANY(%s)
 """
 _TRIGGERS = """
-    SELECT t.tgname, t.tgtype || ' ' || p.proname
+    SELECT t.tgrelid, t.tgname, t.tgtype || ' ' || p.proname
       || CASE WHEN t.tgenabled = 'O' THEN '' ELSE ' disabled' END
       || CASE WHEN t.tgisinternal OR t.tgnargs > 0 OR t.tgqual IS NOT NULL OR t.tgconstraint <> 0
         OR t.tgdeferrable OR t.tgoldtable IS NOT NULL OR t.tgnewtable IS NOT NULL
@@ -69,17 +78,20 @@ _TRIGGERS = """
     FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
     JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
     JOIN pg_catalog.pg_language l ON l.oid = p.prolang
-    WHERE t.tgrelid = %s
+    WHERE t.tgrelid = ANY(%s)
 """
 _PLAIN = """
-    SELECT c.relkind = 'r' AND c.relpersistence = 'p' AND NOT c.relrowsecurity
-      AND NOT c.relforcerowsecurity AND NOT c.relispartition AND c.reloftype = 0
+    SELECT c.oid, c.relkind::pg_catalog.text, c.relispartition, pg_catalog.pg_get_partkeydef(c.oid),
+      c.relpersistence = 'p' AND NOT c.relrowsecurity
+      AND NOT c.relforcerowsecurity AND c.reloftype = 0
       AND NOT EXISTS(SELECT 1 FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid)
       AND NOT EXISTS(SELECT 1 FROM pg_catalog.pg_policy y WHERE y.polrelid = c.oid)
       AND NOT EXISTS(
-        SELECT 1 FROM pg_catalog.pg_inherits i WHERE c.oid IN (i.inhrelid, i.inhparent))
-      AND EXISTS(SELECT 1 FROM pg_catalog.pg_am m WHERE m.oid = c.relam AND m.amname = 'heap')
-    FROM pg_catalog.pg_class c WHERE c.oid = %s
+        SELECT 1 FROM pg_catalog.pg_inherits i WHERE c.oid = i.inhrelid AND NOT c.relispartition
+          OR c.oid = i.inhparent AND c.relkind = 'r')
+      AND (c.relkind = 'p'
+        OR EXISTS(SELECT 1 FROM pg_catalog.pg_am m WHERE m.oid = c.relam AND m.amname = 'heap'))
+    FROM pg_catalog.pg_class c WHERE c.oid = ANY(%s)
 """
 _IS_OURS = """
     n.nspname = pg_catalog.current_schema() AND NOT EXISTS(
@@ -120,10 +132,12 @@ class TableDefinition(NamedTuple):
     Attributes:
         columns: Their types, and whether they are never NULL.
         key: The columns of its primary key.
+        kind: Of the server's: whether it is, and what it is partitioned by.
     """
 
     columns: Mapping[str, str]
     key: tuple[str, ...]
+    kind: tuple[str, bool, str | None] = ("r", False, None)
 
 
 def wrong_definitions(
@@ -136,15 +150,61 @@ def wrong_definitions(
 
     And what in their schema comes before what the server itself has of that name.
     """
-    written = _Statements(statements)
-    wrong = [
-        each for name, table in tables.items() for each in _wrong(connection, name, table, written)
-    ]
+    parts = postgres_partitions.partitions(connection)
+    written, wanted = _Statements(statements), {**tables}
+    for each in {part.table for part in parts} & wanted.keys():
+        wanted[each] = TableDefinition(tables[each].columns, (), _PARTED)
+    for part in parts:
+        of_part = [postgres_partitions.of_partition(each, part.first) for each in statements]
+        written.add(of_part)
+        wanted[part.name] = tables[part.table]._replace(kind=_PART)
+    wrong = [*_wrong_bounds(connection, parts), *_wrong(connection, wanted, written)]
     shadows: list[Any] = connection.execute(_SHADOWS.encode()).fetchall()
     wrong += [f"the {each} comes before the server's own" for (each,) in shadows]
     if connection.execute(_REPLICA).fetchone() != ("origin",):
         wrong.append("a setting of this role or database keeps triggers from firing")
     return wrong
+
+
+_PARTED, _PART = ("p", False, "RANGE (seq)"), ("r", True, None)
+_ENDS = "SELECT '{3}', {1}::bigint, min(seq), max(seq), {2}::bigint FROM {3}"
+_LEFT = f"""
+    SELECT c.relname FROM pg_catalog.pg_class c
+    WHERE c.relnamespace = pg_catalog.current_schema()::pg_catalog.regnamespace
+      AND c.relkind NOT IN ('i', 'I') AND NOT c.relispartition
+      AND c.relname ~ '^({"|".join(postgres_partitions.TABLES)})_[0-9]+$'
+"""  # noqa: S608 - names of ours
+
+
+def _wrong_bounds(connection: psycopg.Connection[Any], found: Sequence[Partition]) -> Iterator[str]:
+    """Yield what is wrong with the partitions as a whole: each table has the same, without gaps."""
+    left: list[Any] = connection.execute(_LEFT.encode()).fetchall()
+    yield from (f"{name} is no partition any more" for (name,) in left)
+    bounds = {
+        table: [(each.first, each.stop) for each in found if each.table == table]
+        for table in postgres_partitions.TABLES
+    }
+    head: Any = connection.execute("SELECT first_seq, size FROM audit_log").fetchone()
+    first_seq, size = head or (0, 0)
+    for table, its in bounds.items():
+        if its != bounds["audit_event"]:
+            yield f"{table} has other partitions than audit_event"
+        if its and (
+            its[0][0] > first_seq
+            or its[-1][1] < size
+            or any(later != stop for (_first, stop), (later, _stop) in pairwise(its))
+        ):
+            yield f"the partitions of {table} are not all there"
+    yield from (
+        f"{each.name} is no partition that was made here" for each in found if not each.is_sound
+    )
+    # By their indexes: the planner takes a partition's word for its bounds.
+    ends = " UNION ALL ".join(_ENDS.format(*each) for each in found if each.is_sound)
+    for name, first, low, high, stop in (
+        connection.execute(ends.encode()).fetchall() if ends else ()
+    ):
+        if low is not None and not first <= low <= high < stop:
+            yield f"{name} has rows of other partitions"
 
 
 def wrong_tables(connection: psycopg.Connection[Any], tables: Sequence[str]) -> list[str]:
@@ -159,6 +219,10 @@ class _Statements:
     def __init__(self, statements: Sequence[str]) -> None:
         self.indexes: dict[str, dict[str, str]] = {}
         self.triggers: dict[str, dict[str, str]] = {}
+        self.add(statements)
+
+    def add(self, statements: Sequence[str]) -> None:
+        """Add what *statements* make."""
         functions = (_FUNCTION.match(each) for each in statements)
         bodies = {found[1]: found[2] for found in functions if found}
         for each in (" ".join(statement.split()) for statement in statements):
@@ -175,35 +239,52 @@ class _Statements:
 
 
 def _wrong(
-    connection: psycopg.Connection[Any], name: str, table: TableDefinition, written: _Statements
+    connection: psycopg.Connection[Any], tables: Mapping[str, TableDefinition], written: _Statements
 ) -> Iterator[str]:
-    oid = _oid_of(connection, name)
-    if connection.execute(_PLAIN, (oid,)).fetchone() != (True,):
-        yield f"{name} is not a plain table: it is a view, or has rules, policies or heirs"
-    key = f"({', '.join(table.key)})"
-    keyed = bool(table.key)
-    indexes = written.indexes.get(name, {}) | (
-        {f"{name}_pkey": f"CREATE UNIQUE INDEX {name}_pkey ON {name} {key}"} if keyed else {}
-    )
-    expected = {
-        _COLUMNS: ("column", table.columns),
-        _CONSTRAINTS: ("constraint", {f"{name}_pkey": f"PRIMARY KEY {key}"} if keyed else {}),
-        _INDEXES: ("index", {each: _bare(definition) for each, definition in indexes.items()}),
-        _TRIGGERS: ("trigger", written.triggers.get(name, {})),
-    }
-    for query, (kind, wanted) in expected.items():
-        found: list[Any] = connection.execute(query.encode(), (oid,)).fetchall()
-        bare = _bare if query is _INDEXES else str
-        there = {each: bare(definition) for each, definition in found}
-        for each in sorted(there.keys() | wanted.keys()):
-            if there.get(each) != wanted.get(each):
-                yield f"the {kind} {each} of {name} is defined otherwise than it was made"
+    oids = _oids_of(connection, [*tables])
+    kinds = dict(_by_table(connection, _PLAIN, oids))
+    there = {query: _by_table(connection, query, oids) for query in _PARTS}
+    for name, table in tables.items():
+        oid = oids.get(name, 0)
+        if kinds.get(oid) != [(*table.kind, True)]:
+            yield f"{name} is not a plain table: it is a view, or has rules, policies or heirs"
+        # Parts of a partitioned table have its keys, indexes and triggers, and it has none.
+        keyed, is_whole = bool(table.key), table.kind != _PARTED
+        key = f"({', '.join(table.key)})"
+        indexes = (written.indexes.get(name, {}) if is_whole else {}) | (
+            {f"{name}_pkey": f"CREATE UNIQUE INDEX {name}_pkey ON {name} {key}"} if keyed else {}
+        )
+        expected = {
+            _COLUMNS: table.columns,
+            _CONSTRAINTS: {f"{name}_pkey": f"PRIMARY KEY {key}"} if keyed else {},
+            _INDEXES: {each: _bare(definition) for each, definition in indexes.items()},
+            _TRIGGERS: written.triggers.get(name, {}) if is_whole else {},
+        }
+        for query, what in _PARTS.items():
+            bare = _bare if query is _INDEXES else str
+            found = {each: bare(definition) for each, definition in there[query][oid]}
+            wanted = expected[query]
+            for each in sorted(found.keys() | wanted.keys()):
+                if found.get(each) != wanted.get(each):
+                    yield f"the {what} {each} of {name} is defined otherwise than it was made"
 
 
-def _oid_of(connection: psycopg.Connection[Any], table: str) -> int:
-    """Return the server's number of a table in our schema; 0: there is none."""
-    found: Any = connection.execute(_FIND, (table,)).fetchone()
-    return int(found[0]) if found else 0
+_PARTS = {_COLUMNS: "column", _CONSTRAINTS: "constraint", _INDEXES: "index", _TRIGGERS: "trigger"}
+
+
+def _by_table(
+    connection: psycopg.Connection[Any], query: str, oids: Mapping[str, int]
+) -> defaultdict[int, list[Any]]:
+    """Return what *query* finds, by the number of the table that comes first in its rows."""
+    found: defaultdict[int, list[Any]] = defaultdict(list)
+    for oid, *each in connection.execute(query.encode(), ([*oids.values()],)).fetchall():
+        found[oid].append(tuple(each))
+    return found
+
+
+def _oids_of(connection: psycopg.Connection[Any], tables: Sequence[str]) -> dict[str, int]:
+    """Return the server's numbers of those tables that are in our schema."""
+    return dict(connection.execute(_FIND, (list(tables),)).fetchall())
 
 
 _FUNCTION = re.compile(r"\s*CREATE FUNCTION (\w+)\(.*?\$\$(.*)\$\$", re.DOTALL)
@@ -235,10 +316,15 @@ _FROM_INDEX = ("enable_seqscan", "enable_bitmapscan", "enable_sort")
 
 def wrong_indexes(connection: psycopg.Connection[Any], tables: Sequence[str]) -> list[str]:
     """Return the indexes that do not hold what their tables hold."""
+    parts = postgres_partitions.partitions(connection)
+    parted = {part.table for part in parts}
+    listed = [each for each in tables if each not in parted]
+    listed += [each.name for each in parts if each.table in tables and each.is_sound]
+    oids = _oids_of(connection, listed)
     return [
         f"the index {name} does not hold what its table holds"
-        for table in tables
-        for name, *index in connection.execute(_LISTED, (_oid_of(connection, table),)).fetchall()
+        for table in listed
+        for name, *index in connection.execute(_LISTED, (oids.get(table, 0),)).fetchall()
         if not _is_whole(connection, table, *index)
     ]
 

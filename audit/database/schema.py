@@ -184,6 +184,13 @@ VERDICTS = (
 )
 """The migration since which verdicts are found by their rule, without reading all events."""
 
+PARTITIONS: tuple[str, ...] = ()
+"""
+The migration since which tables that grow may be partitioned in PostgreSQL.
+
+New ones are. Those with events stay plain until `mnemoscope audit partition`, which reads them.
+"""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     # Few customers are merged into others: found without reading all of them.
     (
@@ -205,6 +212,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     SPELLINGS,
     SEALING,
     VERDICTS,
+    PARTITIONS,
 )
 """
 Statements of the migration from each version to the next, the first from `_OLDEST`.

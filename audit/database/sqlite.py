@@ -25,7 +25,7 @@ from ...telemetry.files.permissions import create_private
 from ...telemetry.network.probe import try_writing
 from ...telemetry.process.fork_lock import SqliteLock
 from . import sqlite_catalogue
-from .database import Rows, Value, insert_statement
+from .database import Partition, Rows, Value, insert_statement
 from .errors import AuditError, DatabaseMissingError, TamperedError, reason_of
 from .schema import (
     APPLICATION_ID,
@@ -181,6 +181,10 @@ class SqliteDatabase:
                 )
             time.sleep(0.01)
 
+    def partition(self) -> None:
+        """See `Database.partition`."""
+        raise AuditError(f"{self.label} is a file, and has no partitions: PostgreSQL has")
+
     def close(self) -> None:
         """Close the database. Another process's turn is waited for, since closing checkpoints."""
         connection, self._connection = self._connection, None
@@ -294,6 +298,9 @@ class _ReadConnection:
     def wrong_indexes(self, tables: Sequence[str] | None = None, /) -> list[str]:
         return sqlite_catalogue.wrong_indexes(self._connection, tables)
 
+    def partitions(self) -> Sequence[Partition]:
+        return ()  # a file gives no space back sooner
+
 
 class _Rows:
     """
@@ -356,6 +363,12 @@ class _WriteConnection(_ReadConnection):
 
     def found(self) -> None:
         return  # no other transaction writes
+
+    def make_room(self, _size: int, _now_us: int, /) -> None:
+        return
+
+    def drop_partitions(self, _names: Sequence[str], /) -> None:
+        raise NotImplementedError
 
     def clock_us(self) -> int | None:
         return None  # it has the process's

@@ -49,6 +49,9 @@ class KeptRows:
         self.evidence = connection.evidence
         self.found = connection.found
         self.clock_us = connection.clock_us
+        self.make_room = connection.make_room
+        self.partitions = connection.partitions
+        self.drop_partitions = connection.drop_partitions
         self.wrong_definitions = connection.wrong_definitions
         self.wrong_indexes = connection.wrong_indexes
         self.wrong_values = connection.wrong_values

@@ -8,17 +8,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
 from ..database.database import AuditDatabase
 from ..database.errors import AuditError
+from ..proof.merkle import Frontier
 from ..record.keys import Keyring
 from ..record.sealing import UnplacedEvent
 from .kept_rows import KeptRows
 from .snapshot import Snapshot
 from .writer import Appended, Head, Writer
+
+
+@dataclass
+class Dropping:
+    """
+    The events ``[start, stop)`` of a partition that retention drops, as far as they were read.
+
+    They are read in steps that nobody waits for, and go in one.
+
+    Attributes:
+        frontier: The tree of those that were read, which are `carried` in sum.
+        found: Leaves and headers of the last step, from `at` on.
+        removed: What the event about it says, as of the `moment` of its epoch and first event.
+    """
+
+    start: int
+    stop: int
+    frontier: Frontier = field(default_factory=Frontier)
+    carried: dict[str, Any] = field(default_factory=dict[str, Any])
+    at: int = 0
+    found: Sequence[tuple[Any, Any]] = ()
+    removed: dict[str, Any] = field(default_factory=dict[str, Any])
+    moment: tuple[int, int] | None = None
 
 
 class LogTables:
@@ -32,6 +57,7 @@ class LogTables:
 
     Attributes:
         label: The log's name in errors.
+        dropping: What retention is about to drop.
     """
 
     def __init__(
@@ -49,6 +75,7 @@ class LogTables:
         self._clock_ns = clock_ns
         self._prepare = prepare
         self._writer = Writer(database, ring, clock_ns=clock_ns, retention_us=retention_us)
+        self.dropping: Dropping | None = None
         self._guard = ForkLock()
         reset_after_fork(self)
 
@@ -131,6 +158,15 @@ class LogTables:
         """
         with self._guard, self._fresh_after_failure():
             self._database.scrub()
+
+    def partition(self) -> None:
+        """
+        Partition the tables that grow, where they are not, while others read and write.
+
+        Raises:
+            AuditError: They are not partitioned, and can be used as before.
+        """
+        self._database.partition()
 
     def now_us(self) -> int:
         """Return the time, microseconds since 1970 UTC."""

@@ -313,6 +313,7 @@ class Writer:
             return head
         now_us, jump = self._moment(connection, head)
         drafts = [*jump, *drafts]
+        connection.make_room(head.size + len(drafts), now_us)
         batch = RowBatch(head.origin, len(drafts))
         said = self._details(connection, batch, drafts, head=head, now_us=now_us)
         batch.insert_details(connection)  # first: a server stores them while headers are hashed

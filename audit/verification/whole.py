@@ -356,9 +356,21 @@ class _Whole:
                 report.tampered(f"{strays:,} rows of {table} are of events that there are not")
         levels = range(1, snapshot.size.bit_length() // TILE_BITS + 1)
         full = {each: snapshot.size >> TILE_BITS * each for each in levels}
-        full[0] = snapshot.first_seq // TILE_LEAVES
+        full[0] = snapshot.first_seq // TILE_LEAVES + self._kept_before()
         if wrong_tiles(snapshot, full, _tile_bytes):
             report.tampered("the number of tiles does not fit the number of events")
+
+    def _kept_before(self) -> int:
+        """Return how many tiles of leaves are kept whose events retention is about to drop."""
+        snapshot, kept = self._snapshot, 0
+        first = snapshot.first_seq // TILE_LEAVES
+        statement = "SELECT hash FROM audit_tile WHERE level = 0 AND idx >= ? ORDER BY idx"
+        for (tile,) in snapshot.stream(statement, (first,)):
+            at = (first + kept) * TILE_LEAVES
+            if blob(tile) != b"".join(self._hashes.leaves(at, at + TILE_LEAVES)):
+                break
+            kept += 1
+        return kept
 
     def _writers(self) -> None:
         """Look for gaps in the sequences of writers, declared or not."""

@@ -42,9 +42,9 @@ def test_a_changed_row_is_found(log, postgres_url):
     import psycopg
 
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("ALTER TABLE audit_event DISABLE TRIGGER ALL")
+        connection.execute("ALTER TABLE audit_event_0 DISABLE TRIGGER ALL")
         connection.execute("UPDATE audit_event SET store = 'x' WHERE seq = 7")
-        connection.execute("ALTER TABLE audit_event ENABLE TRIGGER ALL")
+        connection.execute("ALTER TABLE audit_event_0 ENABLE TRIGGER ALL")
 
     found = verify(log)
     assert found.state == "tampered"

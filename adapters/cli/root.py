@@ -43,8 +43,12 @@ COMMANDS: Table = {
                 "audit.export:export",
             ),
             "verify": Command(
-                "Check every hash and signature of the audit trail, or of an export of it.",
+                "Check every hash and signature of the audit trail, or of an export or copy of it.",
                 "audit.verify:verify",
+            ),
+            "stream": Command(
+                "Copy the audit trail elsewhere, with what it takes to verify the copy there.",
+                "audit.stream:stream",
             ),
             "witness": Command(
                 "Have a witness countersign the audit trail, and find out if it was put back.",

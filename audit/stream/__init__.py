@@ -5,6 +5,7 @@ from __future__ import annotations
 from .record import CopyRecord, SealedDetail
 from .source import Shipped, ship
 from .target import Copy, CopyError, Target, open_copy, open_target
+from .verify import verify_copy
 
 __all__ = [
     "Copy",
@@ -16,4 +17,5 @@ __all__ = [
     "open_copy",
     "open_target",
     "ship",
+    "verify_copy",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import islice
 from operator import itemgetter
@@ -69,6 +69,15 @@ class RecordedRemoval(NamedTuple):
         document = self._asdict()
         del document["to_seq"]
         return document
+
+
+def row_of(seq: int, header: bytes, leaf: bytes) -> Sequence[Any]:
+    """Return an event that stands in no table as a row of `SELECT`, from its header."""
+    try:
+        return (seq, *_columns(astuple(_read(header)))[1:], header, leaf)
+    except msgspec.MsgspecError:
+        # What is sealed cannot be read: the check finds that, whatever the columns are.
+        return (seq, *(0 for _ in _COLUMNS[1:-2]), header, leaf)
 
 
 class _Sealed(msgspec.Struct, frozen=True, gc=False):

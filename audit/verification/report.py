@@ -49,6 +49,7 @@ class Verification:
             ended is *unknown*; fell *silent*.
         removals: What was removed, as the log says: when, by which process, and how much.
         covered_less: What of an older version's events is not covered as today's is.
+        not_covered: What nothing that was checked vouches for.
         findings: What does not hold, by kind: the first of them, in words without personal data.
     """
 
@@ -71,6 +72,7 @@ class Verification:
     writers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WRITERS, 0))
     removals: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     covered_less: list[str] = field(default_factory=list[str])
+    not_covered: tuple[str, ...] = NOT_COVERED
     findings: dict[FindingKind, list[str]] = field(
         default_factory=lambda: {each: [] for each in FindingKind}
     )
@@ -144,7 +146,7 @@ class Verification:
             "waiting": self.waiting,
             "writers": self.writers,
             "removals": self.removals,
-            "not_covered": [*self.covered_less, *NOT_COVERED],
+            "not_covered": [*self.covered_less, *self.not_covered],
             "findings": {
                 kind.value: {"count": self.counts[kind], "first": self.findings[kind]}
                 for kind in FindingKind

@@ -12,6 +12,8 @@ from ..proof.note import parse_checkpoint, verified
 from ..store.heads import signed_us_of
 from ..store.snapshot import Snapshot
 
+UNSIGNED = "is not signed by the log"
+
 
 class TreeGrowth:
     """
@@ -133,7 +135,7 @@ class Notary:
         # A key that only the log names proves less: who has the database could have named it.
         is_own = any(verified(note, key) for key in self._own)
         if not is_own and not any(verified(note, key) for key in self._named):
-            return CheckpointResult(size_of(note), is_own, "is not signed by the log")
+            return CheckpointResult(size_of(note), is_own, UNSIGNED)
         return CheckpointResult(size_of(note), is_own, self._wrong_with(note, roots))
 
     def _wrong_with(self, note: str, roots: dict[int, bytes]) -> str:

@@ -45,15 +45,7 @@ from .tree import (
     kept_checkpoints,
     size_of,
 )
-from .writers import (
-    Elsewhere,
-    Endings,
-    check_endings,
-    check_spools,
-    nowhere_else,
-    undeclared,
-    union,
-)
+from .writers import Elsewhere, Endings, check_endings, check_gaps, check_spools, nowhere_else
 
 SIGNED_WITHIN_S = 10.0
 """Seconds after which an event that nothing signs is a finding: a writer signs within one."""
@@ -375,25 +367,10 @@ class _Whole:
     def _writers(self) -> None:
         """Look for gaps in the sequences of writers, declared or not."""
         report, passed, elsewhere = self.report, self._passed, self._options.elsewhere()
-        gaps = union([*passed.gaps, *passed.under_way, *elsewhere.gaps])
         writers = passed.writers
         writers.update(elsewhere.writers)
-        report.under_way = sum(map(writers.missing_in, union(passed.under_way)))
-        for writer, number in writers.twice():
-            report.tampered(f"event {number} of writer {writer} was recorded twice")
-        for missing_range in writers.missing_ranges(from_one=not self._since):
-            missing = undeclared(missing_range, gaps)
-            if missing:
-                what = f"{missing:,} events of writer {missing_range.writer} are missing"
-                report.find(FindingKind.UNVERIFIABLE, f"{what}, and not declared as lost (yet)")
-        for gap in union(passed.gaps):
-            lost = writers.missing_in(gap)
-            report.gaps += lost > 0
-            report.lost += lost
-            if lost:
-                report.find(
-                    FindingKind.LOSS, f"writer {gap.writer} lost {lost:,} events, and declared them"
-                )
+        lists = (passed.gaps, passed.under_way, elsewhere.gaps)
+        gaps = check_gaps(writers, *lists, report, from_one=not self._since)
         spool = self._log.spool_path
         known = Endings(
             writers,

@@ -138,6 +138,33 @@ def undeclared(missing_range: MissingRange, declared: list[MissingRange]) -> int
     return missing + max(0, missing_range.last - at + 1)
 
 
+def check_gaps(
+    writers: Writers,
+    lost: Iterable[MissingRange],
+    under_way: Iterable[MissingRange],
+    elsewhere: Iterable[MissingRange],
+    report: Verification,
+    *,
+    from_one: bool,
+) -> list[MissingRange]:
+    """Find what writers recorded twice or not at all, and return all that is declared of it."""
+    lost, under_way = union(lost), union(under_way)
+    gaps = union([*lost, *under_way, *elsewhere])
+    report.under_way = sum(map(writers.missing_in, under_way))
+    for writer, number in writers.twice():
+        report.tampered(f"event {number} of writer {writer} was recorded twice")
+    for missing_range in writers.missing_ranges(from_one=from_one):
+        _not_declared(report, missing_range.writer, undeclared(missing_range, gaps))
+    for gap in lost:
+        count = writers.missing_in(gap)
+        report.gaps += count > 0
+        report.lost += count
+        if count:
+            what = f"writer {gap.writer} lost {count:,} events, and declared them"
+            report.find(FindingKind.LOSS, what)
+    return gaps
+
+
 class LastWords(NamedTuple):
     """
     What a writer said of itself last.

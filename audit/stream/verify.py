@@ -20,7 +20,7 @@ from ..verification.report import FindingKind, Verification
 from ..verification.tree import UNSIGNED, Notary, size_of
 from ..verification.whole import SIGNED_WITHIN_S
 from ..verification.writers import Endings, check_endings, check_gaps, check_spools
-from .record import CHECKPOINT, CopyRecord, proven
+from .record import CHECKPOINT, EVENT, CopyRecord, proven
 from .target import Copy
 
 NOT_COVERED = (
@@ -85,10 +85,9 @@ def verify_copy(
 
 
 def _rows(copy: Copy, progress: Callable[[int], object]) -> Iterator[tuple[Any, ...]]:
-    for each in copy.records():
-        # A number that no table holds is no log's.
-        is_number = 0 <= each.seq < _MOST
-        yield each.origin if is_number else "", each.kind, each.seq if is_number else 0, *each[4:6]
+    for origin, kind, seq, _key, header, leaf, _detail in copy.records():
+        is_one = kind in {EVENT, CHECKPOINT} and 0 <= seq < _MOST
+        yield (origin, kind, seq, header, leaf) if is_one else ("", "", 0, b"", b"")
         progress(1)
 
 

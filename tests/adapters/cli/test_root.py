@@ -191,6 +191,7 @@ def spoiled():
         "seq": ["1"],
         "url": ["http://127.0.0.1:9"],
         "--key": ["--key", "x"],
+        "--to": ["--to", "file://made"],
         "memory": ["x"],
         "--store": ["--store", "x"],
         "folder": ["made"],

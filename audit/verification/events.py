@@ -75,7 +75,7 @@ def row_of(seq: int, header: bytes, leaf: bytes) -> Sequence[Any]:
     """Return an event that stands in no table as a row of `SELECT`, from its header."""
     try:
         return (seq, *_columns(astuple(_read(header)))[1:], header, leaf)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         # What is sealed cannot be read: the check finds that, whatever the columns are.
         return (seq, *(0 for _ in _COLUMNS[1:-2]), header, leaf)
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+from base64 import b64encode
 from contextlib import closing
+from hashlib import sha256
 
 import orjson
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemoscope.audit import AuditLog
 from mnemoscope.audit.stream import verify_copy
-from mnemoscope.audit.verification.whole import verify
 from tests.kit import tampering
 from tests.kit.memory_copy import MemoryCopy, ship_all
+from tests.kit.verified import verify
 
 NOW_NS = 1_800_000_000_000_000_000
 
@@ -186,9 +189,10 @@ def test_a_compacted_copy_is_told_for_what_it_is(copy, verified):
 
 def test_another_key_signed_nothing_here(log, copy, verified):
     """Whoever writes the log anew can name it the same, and its key in it."""
-    from mnemoscope.audit.proof.note import Signer
-
-    key = Signer(signer(log).partition("+")[0], bytes(32)).verifier_key
+    name = signer(log).partition("+")[0]
+    public = b"\x01" + Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+    key_hash = sha256(name.encode() + b"\n" + public).digest()[:4].hex()
+    key = f"{name}+{key_hash}+{b64encode(public).decode()}"
 
     assert verified(copy, key=signer(log)).state == "loss"
     found = verified(copy, key=key)

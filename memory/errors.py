@@ -95,7 +95,8 @@ class ScopeError(MnemoscopeError, ValueError):
     """
     The tenant or customer of an operation is missing, a wildcard (``*``) or not the context's own.
 
-    Raised by `context` and by guarded calls, before the store is called. Also a `ValueError`.
+    Raised by `context` and by guarded calls, before the store is called. Also a `ValueError`. A
+    saver's filter with a key that is no plain name raises it too: it could reach other threads.
     """
 
 

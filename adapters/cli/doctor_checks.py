@@ -30,6 +30,7 @@ from ...telemetry.network.probe import status_of, try_writing
 from ...telemetry.prometheus.server import reachable_host
 from ...telemetry.queue.folder import folder_problem
 from ...telemetry.relay.folder import standing
+from .known_holes import versions_check
 
 _PORT_TIMEOUT_S = 1.0
 """Seconds that the metrics port is given to answer."""
@@ -74,7 +75,7 @@ def _unshared(settings: Settings) -> Settings:
 
 
 def _outside_checks(settings: Settings) -> tuple[Check, ...]:
-    questions = {"key": lambda: _key(settings)}
+    questions = {"key": lambda: _key(settings), "versions": versions_check}
     journal, vault, folder = settings.journal, settings.vault, settings.relay
     if journal is not None:
         questions["journal"] = lambda: _journal(settings, journal)

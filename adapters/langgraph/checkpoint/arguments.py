@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -223,12 +224,16 @@ def verbatim(arguments: Arguments, redaction: Redaction) -> Arguments:
     return _labelled(arguments, redaction)
 
 
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
 def scope(arguments: Arguments) -> Scope:
     """
     Return the customer, tenant, agent and thread that the config names.
 
     Raises:
-        ScopeError: An id is a wildcard, or neither text nor a whole number.
+        ScopeError: An id is a wildcard, or neither text nor a whole number; or a key of a filter
+            could be more than a name.
     """
     ids = {**_filter(arguments), **configurable(arguments)}
     for name in _THREADS:
@@ -244,7 +249,15 @@ def scope(arguments: Arguments) -> Scope:
 
 def _filter(arguments: Arguments) -> dict[str, Any]:
     found = arguments.get("filter")
-    return found if is_dict(found) else {}
+    if not is_dict(found):
+        return {}
+    # Savers write keys into their queries: of two packages each was an injection once
+    # (CVE-2025-67644, CVE-2026-27022), and other people's savers have not been looked at.
+    if not all(isinstance(each, str) and _PLAIN.fullmatch(each) for each in found):
+        raise ScopeError(
+            "a key of the filter is no plain name: expected letters, digits, '_', '.' and '-'"
+        )
+    return found
 
 
 def _id(ids: dict[str, Any], names: tuple[str, ...]) -> str | None:

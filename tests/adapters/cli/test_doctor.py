@@ -309,3 +309,46 @@ class TestScope:
         assert len(err.splitlines()) == 1
         assert said in err
         assert "ada@example.com" not in err
+
+
+@pytest.fixture
+def installed(monkeypatch, tmp_path):
+    """Return how to have a version of a distribution found before the one that is installed."""
+
+    def install(distribution, version):
+        folder = tmp_path / "elsewhere" / f"{distribution.replace('-', '_')}-{version}.dist-info"
+        folder.mkdir(parents=True)
+        told = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
+        (folder / "METADATA").write_text(told)
+        monkeypatch.setattr(sys, "path", [str(folder.parent), *sys.path])
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version", "said"),
+    [
+        ("langgraph-checkpoint-sqlite", "3.0.0", "CVE-2025-67644): install 3.0.1 or newer"),
+        ("langgraph-checkpoint", "3.9", "CVE-2026-27794): install 4.0.0 or newer"),
+        ("langgraph", "1.0.9", "CVE-2026-28277): install 1.0.10 or newer"),
+        ("langchain-core", "1.2.5rc1", "CVE-2025-68664): install 1.2.5 or newer"),
+        ("de-core-news-md", "999.9.9", "not spaCy's"),
+    ],
+)
+def test_a_version_with_a_known_hole_is_a_warning(installed, checks, distribution, version, said):
+    """With the first version that has it no more; its name and number are the package index's."""
+    installed(distribution, version)
+
+    found = checks()["versions"]
+    assert found["state"] == "warning"
+    assert said in found["detail"]
+
+
+def test_langgraph_that_calls_what_a_checkpoint_names_is_a_warning(checks, monkeypatch):
+    """Until its strict reading is on; then nothing is known of what is installed here."""
+    assert "LANGGRAPH_STRICT_MSGPACK is off" in checks()["versions"]["detail"]
+    for value in ("true", "TRUE", "1"):
+        monkeypatch.setenv("LANGGRAPH_STRICT_MSGPACK", value)
+        assert checks()["versions"]["state"] == "ok"
+    monkeypatch.setenv("LANGGRAPH_STRICT_MSGPACK", "on")  # LangGraph does not take that for on
+    assert checks()["versions"]["state"] == "warning"

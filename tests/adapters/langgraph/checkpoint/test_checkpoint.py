@@ -677,6 +677,28 @@ class TestScope:
         assert saver.attempts == []
         assert [each.status for each in events()] == [Status.DENIED]
 
+    @pytest.mark.parametrize("key", ["x') OR '1'='1", "a b", "", 7, "$.x", "ä", "@t:{*}", "x\n"])
+    async def test_a_key_of_a_filter_is_a_plain_name(self, key, bench, events):
+        """Savers put it into their queries: another is refused before the saver is asked."""
+        saver, found = guarded(InMemorySaver(), bench), {"source": "loop", key: "x"}
+        with pytest.raises(ScopeError, match="no plain name"):
+            [*saver.list(None, filter=found)]
+        with pytest.raises(ScopeError, match="no plain name"):
+            [each async for each in saver.alist(None, filter=found)]
+
+        assert [each.status for each in events()] == [Status.DENIED] * 2
+
+    @pytest.mark.parametrize("key", ["source", "langgraph_step", "a.b-c", "user_id"])
+    def test_a_plain_name_filters(self, key, bench):
+        """As without the guard."""
+        saver = InMemorySaver()
+        config = {"configurable": {"thread_id": "t-1", "checkpoint_ns": ""}}
+        for value in (1, 2):
+            saver.put(config, empty_checkpoint(), {key: value}, {})
+
+        found = guarded(saver, bench).list(None, filter={key: 2})
+        assert [each.metadata[key] for each in found] == [2]
+
     def test_classes_of_operations(self):
         """Reads resume, writes checkpoint, deletions forget: nothing of a checkpoint fails open."""
         classes = {name: method.op_class.value for name, method in METHODS.items()}

@@ -38,7 +38,7 @@ from .store.person_lookup import (
     find_person,
     person_of,
 )
-from .store.snapshot import Snapshot
+from .store.snapshot import FindUnnamed, Snapshot
 from .store.tables import LogTables
 from .store.tree import StoredHashes
 
@@ -60,6 +60,7 @@ class AuditLog:
         retention_days: After which events may be removed; 0: never.
         prepare: Called once, before the first write.
         trail: What it is a shard of. None: nothing.
+        unnamed: With a trail: see `Snapshot`.
 
     Attributes:
         trail: What it is a shard of, or itself.
@@ -85,6 +86,7 @@ class AuditLog:
         retention_days: int = RETENTION_DAYS,
         prepare: Callable[[], object] | None = None,
         trail: AuditLog | None = None,
+        unnamed: FindUnnamed | None = None,
     ) -> None:
         database = open_database(url)
         self.url = url
@@ -101,6 +103,7 @@ class AuditLog:
             clock_ns=clock_ns,
             retention_us=retention_days * DAY_US or _NEVER_US,
             prepare=prepare,
+            unnamed=unnamed,
         )
 
     # -- writing -----------------------------------------------------------------------------------

@@ -401,8 +401,13 @@ class ErasureRun:
             rows = _samples(snapshot, snapshot.family(uids)) if uids else []
         self._keep(rows)
         tenants = dict.fromkeys(each.tenant for each in identities)
+        # First in other shards: once the customer is gone here, nobody knows what was theirs there.
+        others = [each for each in self._log.trail.shards if each is not self._log]
+        unnamed = sum(
+            each.subjects.erase_unnamed(uids, *tenants) for each in others if each.tables.exists()
+        )
         # Its key, that is: what is sealed with it nobody reads again, in backups either.
-        return sum(self._shred(uid, *tenants) for uid in uids)
+        return unnamed + sum(self._shred(uid, *tenants) for uid in uids)
 
     def _shred(self, uid: str, *tenants: str) -> int:
         try:

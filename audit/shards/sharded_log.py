@@ -26,6 +26,7 @@ from ..store.shard_count import SHARDS, shard_count
 from ..store.snapshot import Snapshot
 from .places import make_schema, shard_map, spool_of_shard, url_of
 from .super_checkpoint import signed_shards
+from .unnamed import unnamed_seqs
 
 _Told = TypeVar("_Told")
 
@@ -71,7 +72,13 @@ class ShardedLog(AuditLog):
     def open_shard(self, number: int) -> AuditLog:
         """Return one shard's log, which says in the first that it is there before it writes."""
         prepare = partial(self._prepare, number) if number else None
-        return open_log(self.context_of(number), AuditLog, prepare=prepare, trail=self)
+        more = {"prepare": prepare, "trail": self, "unnamed": self._unnamed}
+        return open_log(self.context_of(number), AuditLog, **more)
+
+    def _unnamed(self, snapshot: Snapshot, *who: Sequence[str], written: bool) -> list[int]:
+        with self.moments() as moments:
+            others = [each for each in moments if each.origin != snapshot.origin]
+            return unnamed_seqs(snapshot, others, *who, written=written)
 
     def _prepare(self, number: int) -> None:
         if self._count() < self.configured:
@@ -185,10 +192,12 @@ class ShardedLog(AuditLog):
                 )
                 with suppress(UnknownSubjectError):
                     known.append(shard.find(query))
-            if known:
-                identities = tuple(each for its in known for each in its.identities)
-                uids = tuple(uid for its in known for uid in its.uids)
-                found.append((shard, replace(person, identities=identities, uids=uids)))
+            identities = tuple(each for its in known for each in its.identities)
+            with shard.reading() as snapshot:
+                has_unnamed = any(reading.found_of(snapshot, person.uids, person.tenants))
+            if known or has_unnamed:
+                theirs = replace(person, identities=identities or person.identities)
+                found.append((shard, replace(theirs, is_logged=bool(known))))
         return found or [(self._first, person)]
 
     def history(self, customer: str | Person, tenant: str | None = None) -> Iterator[AuditRow]:

@@ -65,7 +65,8 @@ class Customers:
         """
         bound = self._checked([uid], tenants or (None,))
         with self._tables.writing() as (connection, head):
-            snapshot = Snapshot(connection, self._tables.ring, self._tables.label)
+            tables = self._tables
+            snapshot = Snapshot(connection, tables.ring, tables.label, tables.unnamed)
             bound.check(snapshot, [uid])
             uids = bound.uids
             # Asked again in the transaction that deletes: events came since the check.
@@ -84,6 +85,34 @@ class Customers:
             gone = sum_text(sum(map(snapshot.seals.gone, removed)))
             data = {"n_details": len(removed), "gone": gone}
             self._tables.note(connection, anew, ERASED, data)
+        self._tables.scrub()
+        return len(removed)
+
+    def erase_unnamed(self, uids: Sequence[str], *tenants: str | None) -> int:
+        """
+        Shred what was done by id alone to memories of a customer, and nothing else of theirs.
+
+        Args:
+            uids: The customer, in this shard or in another one, where they are still known.
+            tenants: As of `erase`.
+
+        Returns:
+            How many details there were.
+
+        Raises:
+            AuditError: They are still there.
+        """
+        with self._tables.reading() as snapshot:
+            nobodies = sorted({uid for tenant in tenants for uid in snapshot.nobodies(tenant)})
+            seqs = seqs_by_id_alone(snapshot, uids, nobodies)
+            _check_details(snapshot, seqs)
+        if not seqs:
+            return 0
+        with self._tables.writing() as (connection, head):
+            snapshot = Snapshot(connection, self._tables.ring, self._tables.label)
+            removed = _delete(connection, [""], seqs)
+            gone = sum_text(sum(map(snapshot.seals.gone, removed)))
+            self._tables.note(connection, head, ERASED, {"n_details": len(removed), "gone": gone})
         self._tables.scrub()
         return len(removed)
 
@@ -282,6 +311,8 @@ def seqs_by_id_alone(
     """
     if not uids or not nobodies:
         return []
+    if snapshot.unnamed is not None:
+        return snapshot.unnamed(snapshot, uids, nobodies, written=written)
     statement = _by_id_alone(len(uids), len(nobodies), written=written)
     found = snapshot.execute(statement, (*uids, *uids, *nobodies))
     return sorted(seq for (seq,) in found.fetchall())

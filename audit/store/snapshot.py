@@ -319,10 +319,18 @@ class Snapshot(Moment):
 
     Args:
         label: What errors call the log.
+        unnamed: Finds events that name nobody, where other logs tell whose they are: of a shard.
     """
 
-    def __init__(self, connection: ReadConnection, ring: Keyring, label: str) -> None:
+    def __init__(
+        self,
+        connection: ReadConnection,
+        ring: Keyring,
+        label: str,
+        unnamed: FindUnnamed | None = None,
+    ) -> None:
         super().__init__(connection, ring.unwrapping(), label)
+        self.unnamed = unnamed
         self.ring = ring
 
     @property
@@ -490,6 +498,16 @@ def found_by_seqs(snapshot: Snapshot, seqs: Sequence[int]) -> Iterator[StoredEve
 def moment_of(found: StoredEvent) -> tuple[int, int]:
     """Return when an event happened, and its number."""
     return orjson.loads(found.header)["occurred_at"], found.seq
+
+
+class FindUnnamed(Protocol):
+    """Finds what `customers.seqs_by_id_alone` does."""
+
+    def __call__(
+        self, snapshot: Snapshot, uids: Sequence[str], nobodies: Sequence[str], *, written: bool
+    ) -> list[int]:
+        """Return the numbers of the events."""
+        ...
 
 
 class SnapshotSource(Protocol):

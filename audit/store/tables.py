@@ -19,7 +19,7 @@ from ..proof.merkle import Frontier
 from ..record.keys import Keyring
 from ..record.sealing import UnplacedEvent
 from .kept_rows import KeptRows
-from .snapshot import Snapshot
+from .snapshot import FindUnnamed, Snapshot
 from .writer import Appended, Head, Writer
 
 
@@ -58,6 +58,7 @@ class LogTables:
     Attributes:
         label: The log's name in errors.
         dropping: What retention is about to drop.
+        unnamed: See `Snapshot`.
     """
 
     def __init__(
@@ -68,12 +69,14 @@ class LogTables:
         clock_ns: Callable[[], int],
         retention_us: int,
         prepare: Callable[[], object] | None = None,
+        unnamed: FindUnnamed | None = None,
     ) -> None:
         self.ring = ring
         self.label = database.label
         self._database = database
         self._clock_ns = clock_ns
         self._prepare = prepare
+        self.unnamed = unnamed
         self._writer = Writer(database, ring, clock_ns=clock_ns, retention_us=retention_us)
         self.dropping: Dropping | None = None
         self._guard = ForkLock()
@@ -133,7 +136,7 @@ class LogTables:
             AuditError: There is no such database, or it cannot be read.
         """
         with self._database.reading() as connection:
-            yield Snapshot(connection, self.ring, self.label)
+            yield Snapshot(connection, self.ring, self.label, self.unnamed)
 
     def exists(self) -> bool:
         """Return whether there is anything to read."""

@@ -85,6 +85,7 @@ def erase(
     if not (yes or sys.stdin.isatty()):
         raise CommandError("there is no terminal to ask: pass --yes. Nothing was changed.", USAGE)
     _check_folder(receipt)
+    from ....audit.database.errors import AuditError
     from ...customer_requests.erase import erase as erase_person
     from ...customer_requests.erase import leave_receipt, no_receipt_yet
     from ..scope import scope_with_trail
@@ -97,7 +98,9 @@ def erase(
         status.stop()
         _confirm(yes=yes)
         status.start()
-        parts = opened.audit.parts_of(person)
+        found = opened.audit.parts_of(person)
+        # What names nobody goes with the others' part.
+        parts = [each for each in found if each[1].is_logged] or found
         if len(parts) > 1 and receipt is not None and not receipt.is_dir():
             raise CommandError(
                 f"{len(parts)} shards of the trail have something of theirs, with a receipt each: "
@@ -114,16 +117,22 @@ def erase(
                     leave_receipt, opened, out=receipt, person=known, is_known=is_known, log=shard
                 ),
             )
-            erasure = erase_person(
-                opened,
-                known,
-                status.update,
-                tenant=tenant,
-                vouched=vouch or (),
-                including_shared=including_shared,
-                leave=leave,
-                log=shard,
-            )
+            try:
+                erasure = erase_person(
+                    opened,
+                    known,
+                    status.update,
+                    tenant=tenant,
+                    vouched=vouch or (),
+                    including_shared=including_shared,
+                    leave=leave,
+                    log=shard,
+                )
+            except AuditError as exc:
+                if len(parts) == 1:
+                    raise
+                already = f"{len(done)} of {len(parts)} shards are done: run this again"
+                raise CommandError(f"{exc}. {already}", INCOMPLETE) from exc
             done.append((erasure, receipts[-1] if receipts else no_receipt_yet()))
     if json:
         _print_json(done, query, person, is_known=is_known)

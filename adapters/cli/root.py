@@ -69,6 +69,10 @@ COMMANDS: Table = {
                 "Show the writer of a memory, the runs that recalled it, and their later writes.",
                 "audit.blast_radius:blast_radius",
             ),
+            "replay": Command(
+                "Derive the routes of recorded runs, and name the first step that differs.",
+                "audit.replay:replay",
+            ),
             "deviations": Command(
                 "Show runs of agents that are not as the days before, and work that earned "
                 "nothing.",

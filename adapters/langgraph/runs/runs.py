@@ -378,7 +378,9 @@ class Runs:
         """End a run with *error*, which may be how LangGraph interrupts one."""
         name = error_name(error)
         if isinstance(error, GraphBubbleUp):
-            run.left = True
+            # A command that this node's graph takes itself goes on to the nodes that it names.
+            sent_to = getattr(next(iter(error.args), None), "graph", None)
+            run.left = not (run.task_id and isinstance(sent_to, str) and run.task_id in sent_to)
             self.end(run, Status.OK)
         elif name in _LEFT:
             self.end(run, Status.CANCELLED)

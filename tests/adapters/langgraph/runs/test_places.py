@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TypedDict
 
 import orjson
@@ -10,7 +11,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, Send, interrupt
 
-from mnemoscope.audit.record.sealing import draft
 from mnemoscope.memory import Mnemoscope, load_settings
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.event.node_run import NodeRun
@@ -97,13 +97,16 @@ def test_an_interrupted_node_is_left_and_has_its_task_again(scope, sink):
     assert asked.graph != resumed.graph
 
 
-def test_a_place_is_sealed_without_content(scope, sink):
+def test_a_place_is_sealed_without_content(scope, sink, tmp_path):
     """In the header, as numbers and random ids, of which readers of JSON lose no digit."""
-    scope.runnable(graph_of(("a", lambda _: {}))).invoke({"text": "secret"})
-    scope.flush(timeout_s=GIVE_UP_S)
-    node = next(each for each in sink.events if each.operation == "execute_node")
-    place = node.part(NodeRun)
-    sealed = orjson.loads(orjson.dumps(draft(node).header.fields["node_run"]))
+    settings = load_settings(
+        sinks="audit", audit_url=f"sqlite:///{tmp_path}/a.db", pii_model="none"
+    )
+    with closing(Mnemoscope(settings, extra_sinks=[sink])) as sealing:
+        sealing.runnable(graph_of(("a", lambda _: {}))).invoke({"text": "secret"}, THREAD)
+        ((_, place),) = places(sealing, sink)
+        headers = [orjson.loads(each.header) for each in sealing.audit.rows(run="t-1")]
+    (sealed,) = [each["node_run"] for each in headers if "node_run" in each]
 
     assert sealed == {
         "graph": f"{place.graph:016x}",
@@ -112,3 +115,19 @@ def test_a_place_is_sealed_without_content(scope, sink):
         "task": place.task,
         "within": None,
     }
+
+
+def test_a_command_for_the_graph_around_leaves_the_node_inside_alone(scope, sink):
+    """The node around it goes on to where the command sends the run."""
+    inner = graph_of(("go", lambda _: Command(goto="there", graph=Command.PARENT)))
+    builder = StateGraph(State)
+    builder.add_node("sub", inner, destinations=("there",))
+    builder.add_node("there", lambda _: {})
+    builder.add_edge(START, "sub")
+    scope.runnable(builder.compile()).invoke({"text": ""})
+
+    assert [(name, each.left) for name, each in places(scope, sink)] == [
+        ("go", True),
+        ("sub", False),
+        ("there", False),
+    ]

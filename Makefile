@@ -29,10 +29,10 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 	&& { command -v "$$p"; exit; }; done; done; command -v python3)
 
 # What looks at the source tree says nothing of the wheel.
-NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/test_walk.py --ignore=tests/test_wiring.py --ignore=tests/test_usage_sums.py --ignore=tests/grafana --ignore=tests/install/test_package_data.py
+NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/test_walk.py --ignore=tests/test_wiring.py --ignore=tests/test_usage_sums.py --ignore=tests/grafana --ignore=tests/install/test_package_data.py --ignore=tests/install/test_release.py
 
 # What a wheel may lack: modules, data files, entry points, commands, and the demo with all of its stores.
-OF_THE_WHEEL = $(OF_EACH) tests/install tests/demo tests/examples tests/test_examples.py tests/adapters/cli/test_root.py tests/memory/test_features.py --ignore=tests/install/test_package_data.py
+OF_THE_WHEEL = $(OF_EACH) tests/install tests/demo tests/examples tests/test_examples.py tests/adapters/cli/test_root.py tests/memory/test_features.py --ignore=tests/install/test_package_data.py --ignore=tests/install/test_release.py
 
 # A quarter of all tests' time is waiting: half as many workers again as there are processors.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')
@@ -213,6 +213,9 @@ compare: $(STAMP) $(UV)  ## Run one agent under openlit, Traceloop, OpenInferenc
 
 install-check: $(STAMP) $(UV)  ## Install by pip and uv into empty environments beside others, run each quick start in one
 	@$(PY) -m benchmarks.install.check --uv $(UV)
+
+release: $(STAMP) $(UV)  ## Build the source distribution and the wheel twice, compare them, and write the bill of materials
+	@$(PY) -m benchmarks.install.release --uv $(UV)
 
 readme-check: $(STAMP)  ## Follow the README word by word, in a clone and an empty home: ARGS="--tests" runs these too
 	@$(PY) -m benchmarks.install.readme $(ARGS)

@@ -83,25 +83,27 @@ class GraphReplay:
     def _saved(self, first: Superstep) -> Iterable[CheckpointTuple]:
         namespace = "|".join(f"{each.name}:{each.task}" for each in first.around)
         config: Any = {"configurable": {"thread_id": self._thread, "checkpoint_ns": namespace}}
-        with context(purpose="replay"):
-            return [*self._saver.list(config)] if self._saver else ()
+        try:
+            with context(purpose="replay"):
+                return [*self._saver.list(config)] if self._saver else ()
+        except Exception as exc:  # noqa: BLE001 - the database's own
+            self.undecided[f"its states could not be read: {type(exc).__qualname__}"] += 1
+            return ()
 
     def _check(self, steps: list[Superstep], copy: _Copy) -> Iterator[RouteFinding]:
         entry, before = {copy.entry(steps[0].tasks[0].task): START}, START
-        due = copy.following(entry) if steps[0].route.is_whole else None
+        due = copy.following(entry)
         for here, after in zip(steps, [*steps[1:], None], strict=True):
-            if due is None:
-                yield RouteFinding("graph", UNKNOWN, f"what led to {here} is not on record", here)
-            elif (found := _difference(before, due, here, is_last=after is None)) is not None:
+            copy.is_whole &= here.is_led
+            found = _difference(before, due, here, is_last=after is None)
+            if found is not None and here.is_led:
                 yield found
                 return
             done: dict[str | None, str] = {t.task: t.name for t in here.tasks if t.is_done}
             due, before = copy.following(done), f"{here}"
             if len(done) < len(here.tasks):  # the others failed or wait: nothing has to follow
                 due = due._replace(must=Counter())
-            if after is not None and after.step != here.step + 1:
-                due = None
-        if due is not None and due.must:
+        if due.must:
             # What a killed run was about to do is written; what it had decided against is not.
             is_over = due.is_decided and not copy.has_sent(task.task for task in steps[-1].tasks)
             answer = DIFFERS if is_over else UNKNOWN
@@ -132,7 +134,7 @@ class _Copy:
         self._state_of: dict[str | None, str | None] = {}
         self._before: dict[str | None, str | None] = {}
         self._wrote: dict[str | None, list[tuple[str, Any]]] = {}
-        self._late, self.came = set[str](), dict[Any, set[str]]()
+        self._late, self.came, self.is_whole = set[str](), dict[Any, set[str]](), True
         for each in saved:
             own, before = _id_of(each.config), _id_of(each.parent_config)
             # LangGraph goes on adding to who has come to a join while the state is written: it may
@@ -184,6 +186,8 @@ class _Copy:
             edges |= {END, *builder.nodes} if each.ends is None else {*each.ends.values()}
         self._late |= edges & late
         free |= self._late
+        if not self.is_whole:  # what these wait for may have been in supersteps that are missing
+            free |= late | {end for _starts, end in builder.waiting_edges}
         found, why = None, "no state is recorded"
         try:
             found = None if routers.keys() & self._replay.skipped else self._would_run(done)

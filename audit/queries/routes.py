@@ -80,6 +80,12 @@ class Superstep(NamedTuple):
         return sorted(self.route.steps[self.step].values(), key=lambda each: each.name)
 
     @property
+    def is_led(self) -> bool:
+        """Whether what led to it is on record: the superstep before, or the entry of the graph."""
+        is_first = self.step == min(self.route.steps)
+        return self.route.is_whole if is_first else self.step - 1 in self.route.steps
+
+    @property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names of the nodes around it, and of its own: what is compared."""
         return tuple(t.name for t in self.around), tuple(t.name for t in self.tasks)
@@ -129,7 +135,7 @@ def route_of(rows: Sequence[AuditRow]) -> list[Superstep]:
         route = next((each for each in alike[::-1] if each.precedes(first, tasks)), None)
         if route is None:
             # The input of a thread's next turn, and its entry, are supersteps without nodes.
-            route = Route(*kind, first == 1 or any(each.done + 3 == first for each in alike))
+            route = Route(*kind, first <= 1 or any(each.done + 3 == first for each in alike))
             routes.append(route)
         elif tasks.isdisjoint(route.steps.get(first, ())):
             route.resumed.add(first)
@@ -165,60 +171,65 @@ def _ordered(routes: Sequence[Route]) -> Iterator[Superstep]:
 
 def compared(steps: Sequence[Superstep], others: Sequence[Sequence[Superstep]]) -> RouteFinding:
     """Return whether one of *others* has the same route, or where the most alike differs."""
-    unlike: list[tuple[int, Superstep | None, Superstep | None]] = []
+    unlike: list[tuple[int, bool, str]] = []
     for other in others:
-        for count, (here, there) in enumerate(zip_longest(steps, other)):
-            if here is None or there is None or here.names != there.names:
-                unlike.append((count, here, there))
-                break
-        else:
+        pairs = enumerate(zip_longest(steps, other))
+        at = next((n for n, (a, b) in pairs if not (a and b) or a.names != b.names), None)
+        if at is None:
             return RouteFinding("route", OK, f"{len(steps)} supersteps, as before")
+        is_known = all(each.is_led for each in (*steps[: at + 1], *other[: at + 1]))
+        here, there = [f"{of[at]}" if at < len(of) else "the end" for of in (steps, other)]
+        unlike.append((at, is_known, f"{here}, where {there} was"))
     if not unlike:
         return RouteFinding("route", UNKNOWN, "there is no other run to compare with")
-    _, here, there = max(unlike, key=lambda each: each[0])
-    return RouteFinding(
-        "route", DIFFERS, f"{here or 'the end'}, where {there or 'the end'} was", here
-    )
+    at, is_known, said = max(unlike, key=lambda each: each[0])
+    answer = DIFFERS if is_known else UNKNOWN
+    return RouteFinding("route", answer, said, steps[at] if at < len(steps) else None)
 
 
 def audited(
     steps: Sequence[Superstep], rows: Sequence[AuditRow], limits: Mapping[str, float], most: int
 ) -> Iterator[RouteFinding]:
     """
-    Yield where a run made a decision more than *most* times a turn, or used more than *limits*.
+    Yield what is not on record of a run, and where it went on for too long.
 
-    Those are ``usd``, ``tokens`` and ``seconds``. What rules said of the same counts, too, and so
-    do outputs that a schema refused.
+    That is: a decision made more than *most* times a turn, more than *limits* of ``usd``,
+    ``tokens`` and ``seconds``, what a rule has stopped, and outputs that a schema refused.
     """
+    if not steps:
+        yield RouteFinding("route", UNKNOWN, "no node of it is on record with its place")
+    for here in steps:
+        if not here.is_led:
+            yield RouteFinding("route", UNKNOWN, f"what led to {here} is not on record", here)
+    yield from _loops(steps, most)
+    for row in rows:
+        said = verdict_of(row) if row.operation == VERDICT else {}
+        if "stop" in {said.get("outcome"), said.get("would")}:
+            check, why = "loop" if said["reason"] in _LOOPS else "budget", said["reason"]
+            yield RouteFinding(check, DIFFERS, f"rule {said['rule']}: {why}, event {row.seq}")
+        elif row.error and ("Validation" in row.error or "OutputParser" in row.error):
+            yield RouteFinding("schema", DIFFERS, f"{row.method} was refused, event {row.seq}")
+    yield from _budgets(steps, rows, limits)
+
+
+def _loops(steps: Sequence[Superstep], most: int) -> Iterator[RouteFinding]:
     for route in dict.fromkeys(each.route for each in steps):
         own = [each for each in steps if each.route is route]
-        turns = Counter((each.names, after.names) for each, after in pairwise(own))
+        turns = Counter((here.names, after.names) for here, after in pairwise(own))
         for here, after in pairwise(own):
             if (count := turns.pop((here.names, after.names), 0)) > most:
                 yield RouteFinding("loop", DIFFERS, f"{here} → {after}, {count} times", here)
-    for row in rows:
-        if row.operation == VERDICT and "stop" in {
-            (said := verdict_of(row))["outcome"],
-            said["would"],
-        }:
-            check = "loop" if said["reason"] in _LOOPS else "budget"
-            yield RouteFinding(
-                check, DIFFERS, f"rule {said['rule']}: {said['reason']}, event {row.seq}"
-            )
-        elif row.error and ("Validation" in row.error or "OutputParser" in row.error):
-            yield RouteFinding("schema", DIFFERS, f"{row.method} was refused, event {row.seq}")
+
+
+def _budgets(
+    steps: Sequence[Superstep], rows: Sequence[AuditRow], limits: Mapping[str, float]
+) -> Iterator[RouteFinding]:
     used = [(row.usage, row.status) for row in rows if row.usage is not None and not row.nested]
     spent = sum((Spent.of_call(*each) for each in used), Spent())
     busy_s = sum(row.duration_us for row in rows if row.operation == GRAPH and not row.nested) / 1e6
-    for unit, amount, is_whole in (
-        ("usd", spent.cost_usd, not spent.unpriced_calls),
-        (
-            "tokens",
-            spent.tokens,
-            all(usage.reported for usage, _ in used),
-        ),
-        ("seconds", busy_s, all(each.route.graph for each in steps)),
-    ):
-        if (limit := limits.get(unit)) is not None:
-            answer = DIFFERS if amount > limit else OK if is_whole else UNKNOWN
-            yield RouteFinding("budget", answer, f"{amount:,.6g} of {limit:,.6g} {unit}")
+    is_whole = {"usd": not spent.unpriced_calls, "tokens": all(use.reported for use, _ in used)}
+    is_whole["seconds"] = bool(steps) and all(each.route.graph for each in steps)
+    amounts = {"usd": spent.cost_usd, "tokens": spent.tokens, "seconds": busy_s}
+    for unit, limit in limits.items():
+        answer = DIFFERS if amounts[unit] > limit else OK if is_whole[unit] else UNKNOWN
+        yield RouteFinding("budget", answer, f"{amounts[unit]:,.6g} of {limit:,.6g} {unit}")

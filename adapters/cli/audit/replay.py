@@ -65,12 +65,12 @@ def replay(
     over a limit, with 3 if that cannot be told.
     """
     from ....audit.queries import routes
-    from ..scope import found_at, open_trail
+    from ..scope import open_trail
 
     if (run is None) == (last is None) or (compare and last):
         raise CommandError("pass one of --run and --last, and --compare with --run alone", USAGE)
     limits, log = dict(map(_limit, budget or ())), open_trail(audit_url)
-    compiled = None if graph is None else found_at(graph, "--graph")
+    compiled = None if graph is None else _compiled(graph)
 
     def recorded(name: str | None) -> dict[RunAddress, list[AuditRow]]:
         since_us = None if name else time_us(since, "--since", time.time_ns() // 1_000)
@@ -96,17 +96,22 @@ def replay(
             findings.append(routes.compared(steps, known))
             known.append(steps)
         findings += routes.audited(steps, found[address], limits, loop)
-        if not steps or (schema and "schema" not in {each.check for each in findings}):
-            said = "which outputs fitted" if steps else "the way of its nodes"
-            check = "schema" if steps else "route"
-            findings.append(routes.RouteFinding(check, routes.UNKNOWN, f"{said} is not on record"))
+        if schema and "schema" not in {each.check for each in findings}:
+            said = "which outputs fitted is not on record"
+            findings.append(routes.RouteFinding("schema", routes.UNKNOWN, said))
         answers |= {each.answer for each in findings}
         documents.append(_document(address, steps, findings))
     _show(documents, json=json)
-    if routes.DIFFERS in answers:
-        raise typer.Exit(UNHEALTHY)
-    if routes.UNKNOWN in answers or not runs:
-        raise typer.Exit(INCOMPLETE)
+    is_unknown = routes.UNKNOWN in answers or not runs
+    raise typer.Exit(UNHEALTHY if routes.DIFFERS in answers else INCOMPLETE * is_unknown)
+
+
+def _compiled(address: str) -> Any:
+    from ..scope import found_at
+
+    if not hasattr(found := found_at(address, "--graph"), "get_subgraphs"):
+        raise CommandError(f"{address} is no compiled graph: name what compile() returned", USAGE)
+    return found
 
 
 def _limit(text: str) -> tuple[str, float]:
@@ -149,13 +154,7 @@ def _document(
         "tenant": address.tenant,
         "route": [at(each) for each in steps],
         "findings": [
-            {
-                "check": check,
-                "answer": answer,
-                "said": said,
-                "at": None if step is None else at(step),
-            }
-            for check, answer, said, step in findings
+            {**each._asdict(), "at": None if each.at is None else at(each.at)} for each in findings
         ],
     }
 

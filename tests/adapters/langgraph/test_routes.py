@@ -297,8 +297,39 @@ def test_a_cached_node_leaves_no_event_and_no_difference(scope):
     assert replayed(scope, graph, "t").findings == []
     assert replayed(scope, None, "u").route == ["1 a", "3 c"]
     assert replayed(scope, graph, "u").findings == [
-        ("graph", UNKNOWN, "what led to c is not on record")
+        ("route", UNKNOWN, "what led to c is not on record")
     ]
+
+
+def test_a_join_behind_what_is_missing_is_not_said_to_differ(scope):
+    """What it waits for may have been in there: here a node whose answer was cached."""
+    builder = way("S>a c>j2 j>E", a=None, c=None, j=None, j2=None)
+    builder.add_node("b", lambda _: {"log": ["b"]}, cache_policy=CachePolicy())
+    builder.add_edge("a", "b")
+    builder.add_edge("b", "c")
+    builder.add_edge(["b", "j2"], "j")
+    graph = scope.runnable(builder.compile(cache=InMemoryCache()))
+    graph.invoke({}, THREAD)
+    graph.invoke({}, {"configurable": {"thread_id": "u"}})
+
+    assert replayed(scope, graph, "t").findings == []
+    assert replayed(scope, graph, "u").route == ["1 a", "3 c", "4 j2", "5 j"]
+    assert [each[1] for each in replayed(scope, graph, "u").findings] == [UNKNOWN]
+
+
+def test_states_that_cannot_be_read_are_said(scope):
+    """As those of a saver that works in its own event loop alone; edges are checked."""
+
+    class Broken(InMemorySaver):
+        def list(self, *_args, **_kwargs):
+            raise ConnectionError("secret")
+
+    graph = scope.runnable(way("S>a a>b", a=None, b=None).compile(checkpointer=InMemorySaver()))
+    graph.invoke({}, THREAD)
+    found = replayed(scope, way("S>a a>b", a=None, b=None).compile(checkpointer=Broken()), "t")
+
+    assert (found.findings, found.code) == ([], 3)
+    assert found.undecided == {"its states could not be read: ConnectionError": 1}
 
 
 def test_a_state_that_whoever_resumed_it_changed_is_not_decided_on(scope, saver):
@@ -325,7 +356,7 @@ def test_a_fork_of_a_thread_has_no_known_beginning(scope, saver):
 
     assert replayed(scope, None, "t").route == ["1 a", "2 b", "3 c", "3 b", "4 c"]
     assert replayed(scope, graph, "t").findings == [
-        ("graph", UNKNOWN, "what led to b is not on record")
+        ("route", UNKNOWN, "what led to b is not on record")
     ]
 
 

@@ -133,6 +133,7 @@ class _Copy:
         self._graph = graph.copy({"checkpointer": saver})
         self._state_of: dict[str | None, str | None] = {}
         self._before: dict[str | None, str | None] = {}
+        self._given: dict[str | None, dict[str, Any]] = {}
         self._wrote: dict[str | None, list[tuple[str, Any]]] = {}
         self._late, self.came, self.is_whole = set[str](), dict[Any, set[str]](), True
         for each in saved:
@@ -151,6 +152,8 @@ class _Copy:
                 self._wrote[task] = writes
             if not self._updates(_NOBODY).update:  # else whoever resumed it has changed the state
                 self._before[own] = before
+            # Savers note there what of its config a run was given, as far as it is text or numbers.
+            self._given[own] = dict(each.metadata)
             self._wrote.pop(_NOBODY, None)
         self._state_of.pop(_NOBODY, None)
 
@@ -211,7 +214,9 @@ class _Copy:
         if len(states) != 1 or not states <= self._before.keys():
             return None
         updates = [StateUpdate(self._updates(each), name) for each, name in done.items()]
-        config = {**_at(*states), "callbacks": [_RoutersAlone()]}
+        (state,) = states
+        own = {**self._given[state], **_at(state)["configurable"]}
+        config: Any = {"configurable": own, "callbacks": [_RoutersAlone()]}
         with tracing_context(enabled=False):
             after = asyncio.run(self._graph.abulk_update_state(config, [updates]))
         return Counter(self._graph.get_state(after).next)

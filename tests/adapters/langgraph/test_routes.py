@@ -178,6 +178,22 @@ def test_a_router_that_is_skipped_is_not_called(scope, saver):
     assert (found.findings, found.undecided, len(calls)) == ([], {}, 1)
 
 
+def test_a_router_has_the_config_that_its_run_was_given(scope, saver):
+    """As far as savers keep it: what is text or a number."""
+
+    def router(_, config):
+        return "b" if config["configurable"]["to"] == "b" else END
+
+    builder = way("S>a b>E", {"a": (router, ["b", END])}, a=None, b=None)
+    graph = scope.runnable(builder.compile(checkpointer=saver))
+    for to in "bc":
+        graph.invoke({}, {"configurable": {"thread_id": to, "to": to}})
+        found = replayed(scope, graph, to)
+
+        assert found.route == (["1 a", "2 b"] if to == "b" else ["1 a"])
+        assert (found.findings, found.undecided) == ([], {})
+
+
 def test_without_states_routers_cannot_tell(scope):
     """Edges are checked all the same."""
     builder = way("S>a b>c", {"a": (lambda _: "b", ["b", END])}, a=None, b=None, c=None)

@@ -263,6 +263,12 @@ keeping-kills: $(STAMP)  ## Kill sweepers of retention a hundred times, and look
 audit-kills: $(STAMP)  ## Kill four writers of the audit trail a hundred times on SQLite and PostgreSQL: ARGS="--rounds N"
 	@$(PY) -m tests.kit.audit_kills $(ARGS)
 
+shard-kills: $(STAMP)  ## Kill writers of an audit trail while a shard is added to it: ARGS="--rounds N"
+	@$(PY) -m tests.kit.shard_kills $(ARGS)
+
+bench-shards: $(STAMP)  ## Measure appends to one PostgreSQL by 1, 2 and 4 shards: ARGS="--rounds N --writers N"
+	@$(PY) -m benchmarks.shards $(ARGS)
+
 bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up, export: ARGS="--rows 10000000 --exported 1000000"
 	@$(PY) -m benchmarks.audit_trail $(ARGS)
 

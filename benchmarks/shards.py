@@ -47,7 +47,7 @@ SHARDS = (1, 2, 4)
 
 def main() -> None:
     """Print a line for each kind of tenants and delay."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--writers", type=int, default=8)

@@ -12,6 +12,7 @@ from typing import Any, Never, TypeVar
 
 from ...telemetry.delivery.registry import SinkContext
 from ...telemetry.event.event import VERDICT, Event, OperationClass
+from ...telemetry.process.fork_lock import ForkLock
 from ..database.errors import AuditError, DatabaseMissingError, UnknownSubjectError
 from ..log import AuditLog
 from ..queries import reading
@@ -59,6 +60,7 @@ class ShardedLog(AuditLog):
         self._context = places
         self._first = self.open_shard(0)
         self._shards: list[AuditLog] = [self._first]
+        self._growing = ForkLock()
         self._shard_of = shard_map(self.ring.current, configured)
 
     def context_of(self, number: int) -> SinkContext:
@@ -89,8 +91,9 @@ class ShardedLog(AuditLog):
     def shards(self) -> Sequence[AuditLog]:
         """All shards that there are by now."""
         count = max(self.configured, self._count())
-        while len(self._shards) < count:
-            self._shards.append(self.open_shard(len(self._shards)))
+        with self._growing:  # each shard's sink asks on threads of its own
+            while len(self._shards) < count:
+                self._shards.append(self.open_shard(len(self._shards)))
         return tuple(self._shards)
 
     def _count(self) -> int:

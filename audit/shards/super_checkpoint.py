@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from ...telemetry.process.fork import reset_after_fork
 from ..database.errors import AuditError
 from ..log import AuditLog
 from ..proof.merkle import Frontier, Prover, leaf_hash, root_of
@@ -59,8 +60,13 @@ class SuperSigner:
     ) -> None:
         self.announce: Announce = nowhere
         self._trail, self._logs, self._clock = trail, logs, clock
+        self.forked()
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Begin anew in a child."""
         self._guard = threading.Lock()
-        self._due_at, self._open, self._lines = 0.0, len(logs), [""]
+        self._due_at, self._open, self._lines = 0.0, len(self._logs), [""]
 
     def sign_if_due(self) -> None:
         """Sign, if that was not done for a minute. Who is signing already, is not waited for."""
@@ -73,8 +79,10 @@ class SuperSigner:
 
     def shard_closed(self) -> None:
         """Note that a shard's sink has closed; with the last of them, sign and close."""
-        self._open -= 1
-        if self._open == 0:
+        with self._guard:
+            self._open -= 1
+            is_last = self._open == 0
+        if is_last:
             self.sign()
             for each in (*self._logs, self._trail):
                 each.close()

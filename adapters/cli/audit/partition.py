@@ -21,7 +21,10 @@ def partition(audit_url: AuditUrl = None) -> None:
     log = open_trail(audit_url, needs_key=False)
     try:
         with Console(stderr=True).status("reading the tables once"):
-            log.tables.partition()
+            # Of several shards, one that has no event yet is made with partitions.
+            for each in log.shards:
+                if each is log or each.tables.exists():
+                    each.tables.partition()
     except AuditError as exc:
         raise CommandError(" ".join(str(exc).split()), INCOMPLETE) from exc
     say("partitioned")

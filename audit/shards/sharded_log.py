@@ -132,8 +132,22 @@ class ShardedLog(AuditLog):
         """
         raise AuditError(
             f"this trail has {len(self.shards)} shards, and this is asked of one at a time: name "
-            "it with --shard N before the command, from 0 on"
+            "it with --shard N before the command, from 0 on, or take one of `AuditLog.shards`"
         )
+
+    @property
+    def subjects(self) -> Never:
+        """Refuse the customers of one log: each shard has its own."""
+        self.reading()
+
+    def prune(self, *, at_once: bool = True) -> int:
+        """See `AuditLog.prune`: of every shard."""
+        return sum(each.prune(at_once=at_once) for each in self.there())
+
+    def scrub(self) -> None:
+        """See `AuditLog.scrub`: every shard."""
+        for each in self.there():
+            each.scrub()
 
     @contextmanager
     def moments(self) -> Generator[list[Snapshot]]:

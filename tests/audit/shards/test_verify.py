@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 
 import pytest
 
+from mnemoscope.audit import AuditError
 from tests.kit.command_line import run
 from tests.kit.sharded_trails import TENANTS
 
@@ -111,3 +113,33 @@ def test_what_is_of_one_log_alone_is_refused_in_one_line(files, capsys):
     run(["--shard", "2", "audit", "deviations"])
     assert "--shard" not in capsys.readouterr().err
     assert run(["--shard", "4", "audit", "deviations"]) == 4
+
+
+def test_a_note_over_shards_that_was_kept_elsewhere_is_held_against_them(sharded, files, capsys):
+    """Also where all shards were put back together; a note that was changed proves nothing."""
+    for each in files:
+        shutil.copy(each, each.with_suffix(".before"))
+    sharded.write(SHARDS, TENANTS)
+    header = next(
+        header
+        for (header,) in sqlite3.connect(files[0]).execute(
+            "SELECT header FROM audit_event WHERE operation = 'shards.signed' ORDER BY seq DESC"
+        )
+    )
+    note = sharded.folder / "kept.note"
+    note.write_text(json.loads(header)["data"]["note"])
+    for each in files:
+        shutil.copy(each.with_suffix(".before"), each)
+
+    assert run(["audit", "verify"]) == 0
+    assert run(["audit", "verify", "--checkpoint", str(note)]) == 1
+    assert capsys.readouterr().err.count("was put back or cut") == SHARDS
+
+    note.write_text(note.read_text()[:-8] + "AAAAAA=\n")
+    assert run(["audit", "verify", "--checkpoint", str(note)]) == 3
+
+
+def test_a_log_of_customers_is_asked_for_by_its_shard(sharded, files):
+    """To erase in the first alone would look like an erasure."""
+    with pytest.raises(AuditError, match="shards"):
+        sharded.log().subjects.resolve("ada", TENANTS[0])

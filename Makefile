@@ -174,6 +174,9 @@ bench-recall: $(STAMP)  ## Measure what redaction costs in recall: make bench-re
 bench-golden: $(STAMP)  ## Plant regressions of recall and see whether a replay finds them: make bench-golden CONVERSATIONS=FOLDER
 	@$(PY) -m benchmarks.golden_recall $(CONVERSATIONS)
 
+bench-replay: $(STAMP)  ## Record a thousand runs of graphs, and replay their routes, on changed graphs too: ARGS="--runs N"
+	@$(PY) -m benchmarks.replay_routes $(ARGS)
+
 bench-hygiene: $(STAMP)  ## Measure what the memory doctor finds of planted junk: make bench-hygiene CONVERSATIONS=FOLDER
 	@$(PY) -m benchmarks.hygiene $(CONVERSATIONS)
 

@@ -76,6 +76,8 @@ ENDS_WITH = {
     "mnemoscope memory doctor --all --json": FOUND,
     # A trail of one run has nothing to compare it with: the page says so.
     "mnemoscope audit deviations": INCOMPLETE,
+    # The page has changed a router, and shows that this is found.
+    "mnemoscope audit replay --run t-1 --graph app:changed": FOUND,
     # Nobody has stated what only the operator knows (--notice): the page says so.
     "mnemoscope audit export --customer c-42 --scope app:scope": INCOMPLETE,
     "mnemoscope audit export --customer c-42 --scope app:scope --out export.zip": INCOMPLETE,

@@ -93,7 +93,7 @@ class ShardSink(AuditSink):
     def close(self, timeout_s: float, /) -> None:
         """See `AuditSink.close`; the last of them signs over all shards."""
         super().close(timeout_s)
-        self._signer.shard_closed()
+        self._signer.shard_closed(has_written=self.stats.recorded > 0)
 
     def elsewhere(self, writer: str) -> Sequence[Range]:
         """Return the numbers of a writer that are in other shards."""

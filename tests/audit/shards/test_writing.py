@@ -9,7 +9,9 @@ from collections import Counter
 import pytest
 
 from mnemoscope.audit import AuditError
+from mnemoscope.audit.shards.super_checkpoint import SuperSigner
 from mnemoscope.memory import context
+from tests.kit.patience import GIVE_UP_S
 from tests.kit.sharded_trails import TENANTS, recaller
 
 
@@ -22,6 +24,13 @@ def test_each_tenant_is_in_one_shard(sharded):
     assert set().union(*shards) == {*TENANTS, None}
     assert sum(map(len, shards)) == len(TENANTS) + 1
     assert sharded.log().count() == 2 * len(TENANTS) + 2
+
+
+def test_what_other_shards_have_is_no_loss(sharded):
+    """A writer's numbers have holes in each shard, which none of them declares."""
+    sharded.write(4, TENANTS * 3)
+
+    assert [_said(log, "audit.gap") for log in sharded.log().shards] == [0] * 4
 
 
 def test_one_more_shard_moves_its_share_of_the_tenants_and_nobody_else(sharded):
@@ -112,3 +121,34 @@ def test_a_question_of_one_moment_of_one_log_is_refused(sharded):
 
     with pytest.raises(AuditError, match="--shard N"):
         sharded.log().reading()
+
+
+def test_who_has_written_nothing_leaves_nothing(sharded):
+    """A process that only had a scope signs no checkpoint over the shards."""
+    sharded.write(2, TENANTS)
+    before = [log.tables.exists() and _size(log) for log in sharded.log().shards]
+    sharded.scope(2).close(GIVE_UP_S)
+
+    assert [_size(log) for log in sharded.log().shards] == before
+
+
+def test_one_process_signs_over_the_shards_for_all_within_a_minute(sharded):
+    """Each signs as it ends, besides."""
+    sharded.write(2, TENANTS)
+    trail = sharded.log(2)
+
+    SuperSigner(trail, trail.shards).sign_if_due()
+    trail.close()
+
+    assert _said(sharded.log().shards[0], "shards.signed") == 1
+
+
+def _size(log):
+    with log.reading() as snapshot:
+        return snapshot.size
+
+
+def _said(log, name):
+    with log.reading() as snapshot:
+        found = snapshot.execute("SELECT count(*) FROM audit_event WHERE operation = ?", (name,))
+        return found.fetchone()[0]

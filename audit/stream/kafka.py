@@ -201,7 +201,7 @@ class KafkaCopy:
     def __init__(self, url: str) -> None:
         self._topic = _Topic(url)
         self.expired = 0
-        self.compacted = False
+        self.compacted, self.wrong = False, ()
 
     def records(self) -> Iterator[CopyRecord]:
         """Yield what the partitions have now, one after the other within each."""

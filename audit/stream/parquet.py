@@ -34,7 +34,7 @@ _NO_DETAIL = (None,) * len(SealedDetail._fields)
 class ParquetFolder:
     """A folder, written and read. Files are named by their log, first event and end."""
 
-    expired, compacted = 0, False
+    expired, compacted, wrong = 0, False, ()
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)

@@ -18,6 +18,7 @@ from .record import CopyRecord
 _MODULES = {
     "kafka": (".kafka", "kafka"),
     "clickhouse": (".clickhouse", "clickhouse"),
+    "chdb": (".clickhouse", "clickhouse"),
     "file": (".parquet", "parquet"),
 }
 """The module of each scheme, and the extra that it needs."""
@@ -67,10 +68,12 @@ class Copy(Protocol):
         expired: Events before this number may be gone by the age or size that the copy is kept
             within; 0: none are. Known when all records were read.
         compacted: Whether the copy may keep no more than the last record of each key. Likewise.
+        wrong: What else is not as it was sent, in a line each. Likewise.
     """
 
     expired: int
     compacted: bool
+    wrong: Sequence[str]
 
     def records(self) -> Iterator[CopyRecord]:
         """

@@ -134,6 +134,8 @@ class _WholeCopy:
             self._passed.valid,
         )
         report.root = "" if self._frontier is None else self._frontier.root().hex()
+        for wrong in self._copy.wrong:
+            report.tampered(wrong)
         report.removals = [each.as_document() for each in self._passed.removals]
 
     def _hole(self, stop: int) -> None:

@@ -1,0 +1,122 @@
+"""
+A copy in ClickHouse: rows with their proofs, and the sums of hours that dashboards read.
+
+The rows go through ClickHouse's own client. Everything else is SQL, in the files beside this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import cache
+from importlib.resources import files
+from string import Template
+from typing import Any
+from urllib.parse import urlsplit
+
+from clickhouse_connect import get_client  # pyright: ignore[reportUnknownVariableType]
+from clickhouse_connect.driver.exceptions import ClickHouseError
+
+from .record import EVENT, CopyRecord, SealedDetail
+from .target import CopyError
+
+_CHECKPOINT, _EVENT = "origin size proof leaf", "origin seq run header leaf"
+_DETAIL = "detail_subject detail_key detail detail_expires_us"
+_NO_DETAIL = SealedDetail("", "", b"", 1 << 62)
+_AS_BYTES = dict.fromkeys(("header", "leaf", "detail"), "bytes")
+
+
+class ClickHouseCopy:
+    """
+    A copy in a database of ClickHouse, to be written or read.
+
+    Args:
+        url: ``clickhouse://user:password@host:port/database``, with ``?secure=true`` for TLS; or
+            ``chdb:///folder``, an engine in this process.
+
+    Raises:
+        ValueError: The URL is not one.
+        CopyError: It cannot be reached.
+    """
+
+    expired, compacted = 0, False
+    wrong: Sequence[str] = ()
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._label = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        self._origin = ""
+        with self._asking("reached"):
+            dsn, is_secure = parts._replace(query="").geturl(), parts.query == "secure=true"
+            self._client: Any = get_client(dsn=dsn, secure=is_secure)
+
+    def resume_at(self, origin: str) -> int:
+        """Make tables and views, and return the number of the event to go on from."""
+        with self._asking("written"):
+            for statement in _statements("clickhouse"):
+                self._client.command(statement)
+            found = self._client.query(_statements("clickhouse_copy")[0], {"origin": origin})
+            self._origin = origin
+            self._sum_up(is_all=True)
+        return int(found.first_item["at"]) if found.row_count else 0
+
+    def send(self, records: Sequence[CopyRecord]) -> int:
+        """Store *records*, and sum up the hours that are over. Sets none aside."""
+        events = [each for each in records if each.kind == EVENT]
+        rows = [(*each[:1], *each[2:6], *(each.detail or _NO_DETAIL)) for each in events]
+        notes = [(*each[:1], each.seq, *each[4:6]) for each in records if each.kind != EVENT]
+        with self._asking("written"):
+            self._insert("audit_checkpoint", _CHECKPOINT, notes)
+            self._insert("audit_event", f"{_EVENT} {_DETAIL}", rows)
+            self._sum_up()
+        return 0
+
+    def close(self) -> None:
+        """Sum up the last hour, as if it were over, and disconnect."""
+        with suppress(ClickHouseError):  # or the next stream does
+            if self._origin:
+                self._sum_up(is_over=True)
+        self._client.close()
+
+    def records(self) -> Iterator[CopyRecord]:
+        """Yield all rows, checkpoints first, and disconnect."""
+        _resume, *reads, expired, changed = _statements("clickhouse_copy")
+        with self._asking("read"), closing(self._client):
+            for statement in reads:
+                with self._client.query_rows_stream(statement, column_formats=_AS_BYTES) as rows:
+                    for row in rows:
+                        detail = SealedDetail(*row[6:]) if row[6] else None
+                        yield CopyRecord._make((*row[:6], detail))
+            self.expired = int(self._client.query(expired).first_row[0])
+            if events := self._client.query(changed).first_row[0]:
+                self.wrong = (f"{events:,} events have a column that is not what was sealed",)
+
+    def _sum_up(self, *, is_all: bool = False, is_over: bool = False) -> None:
+        hours, *sums = _statements("clickhouse_sums")
+        given: dict[str, Any] = {"origin": self._origin, "is_all": is_all, "is_over": is_over}
+        given |= self._client.query(hours, given).first_item
+        # Where no hour is over, the mark alone may be another one: the last hour goes on.
+        for statement in sums if given["until"] > given["since"] else sums[-1:] if is_all else ():
+            self._client.command(statement, given)
+
+    def _insert(self, table: str, columns: str, rows: Sequence[Any]) -> None:
+        if rows:  # acknowledged when they are stored, whatever the profile of the user says
+            self._client.insert(table, rows, columns.split(), settings={"async_insert": 0})
+
+    @contextmanager
+    def _asking(self, what: str) -> Generator[None]:
+        try:
+            yield
+        except ClickHouseError as exc:  # its own words may quote a row, or the URL
+            reason = getattr(exc, "name", None) or type(exc).__name__
+            raise CopyError(f"{self._label} cannot be {what} ({reason})") from None
+
+
+@cache
+def _statements(name: str) -> Sequence[str]:
+    here = files(__package__ or "")
+    sealed, text = ((here / f"{of}.sql").read_text("utf-8") for of in ("clickhouse_sealed", name))
+    return Template(text).safe_substitute(sealed=sealed.strip()).removesuffix(";\n").split(";\n")
+
+
+target = copy = ClickHouseCopy

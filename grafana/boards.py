@@ -10,7 +10,7 @@ from urllib.parse import quote
 from grafana_foundation_sdk.builders import dashboard as build
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as model
-from panels import SOURCE, AnyPanel
+from panels import CLICKHOUSE, SOURCE, AnyPanel
 
 TAG = "mnemoscope"
 
@@ -49,6 +49,7 @@ class Board:
         about: One sentence.
         rows: From the top.
         since: Start of its initial time range.
+        source: The data source of all its panels.
     """
 
     name: str
@@ -56,15 +57,19 @@ class Board:
     about: str
     rows: Sequence[Row]
     since: str = "now-1h"
+    source: model.DataSourceRef = SOURCE
 
     def build(self, runbooks: str) -> model.Dashboard:
         """Return Grafana's own object, with a link to the *runbooks*."""
         board = build.Dashboard(f"mnemoscope / {self.title}").uid(f"mnemoscope-{self.name}")
         board.description(self.about).tags([TAG]).timezone("browser").editable()
         board.time(self.since, "now").refresh("30s").tooltip(model.DashboardCursorSync.CROSSHAIR)
-        for variable in _variables():
+        is_copy = self.source is CLICKHOUSE
+        for variable in _variables_of_copy() if is_copy else _variables():
             board.with_variable(variable)
-        board.links(_links(runbooks)).annotation(_alerts())
+        board.links(_links(runbooks))
+        if not is_copy:
+            board.annotation(_alerts())
         number = 0
         for row in self.rows:
             number += 1
@@ -83,6 +88,16 @@ def _variables() -> Sequence[build.DatasourceVariable | build.QueryVariable]:
         _values_of("store", f'{duration}{{{JOB},class!="model"}}'),
         _values_of("feature", f"mnemoscope_tokens_total{{{JOB}}}"),
     )
+
+
+def _variables_of_copy() -> Sequence[build.DatasourceVariable | build.QueryVariable]:
+    kind = CLICKHOUSE.type_val or ""
+    log = build.QueryVariable("log").label("Log").datasource(CLICKHOUSE)
+    log.query("SELECT origin FROM audit_summed FINAL ORDER BY origin")
+    log.refresh(model.VariableRefresh.ON_DASHBOARD_LOAD).multi(multi=True)
+    log.include_all(include_all=True)
+    log.current(model.VariableOption(selected=True, text=["All"], value=["$__all"]))
+    return build.DatasourceVariable("datasource").label("ClickHouse").type(kind), log
 
 
 def _targets(series: str) -> Iterator[build.QueryVariable]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from board_clickhouse import audit_copy
 from board_overview import overview
 from board_privacy import privacy as privacy_board
 from board_self import itself
@@ -26,7 +27,7 @@ RULES, BOARDS = "grafana/alerting/rules_*.py", "grafana/board_*.py"
 def files(runbooks: str, speed: int) -> Iterator[tuple[str, str]]:
     """Yield each file's path in this folder, and its content."""
     maps: list[str] = []
-    for board in (overview(), spend_board(), privacy_board(), itself()):
+    for board in (overview(), spend_board(), privacy_board(), itself(), audit_copy()):
         text = JSONEncoder(sort_keys=True, indent=2).encode(board.build(runbooks))
         yield f"dashboards/{board.name}.json", f"{text}\n"
         # No address of this stack is one in a cluster.

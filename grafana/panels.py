@@ -17,18 +17,25 @@ from grafana_foundation_sdk.builders import (
     prometheus,
     stat,
     statetimeline,
+    table,
     timeseries,
 )
 from grafana_foundation_sdk.builders import dashboard as build
+from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.cog.runtime import UnknownDataquery
+from grafana_foundation_sdk.cog.variants import Dataquery
 from grafana_foundation_sdk.models import common as look
 from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-AnyPanel: TypeAlias = timeseries.Panel | heatmap.Panel | stat.Panel | statetimeline.Panel
+AnyPanel: TypeAlias = (
+    timeseries.Panel | heatmap.Panel | stat.Panel | statetimeline.Panel | table.Panel
+)
 
 WHEN_BAD = "**When it looks bad:** "
 SOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
+CLICKHOUSE = model.DataSourceRef(type_val="grafana-clickhouse-datasource", uid="${datasource}")
 HEIGHT = 8
 """Height of every panel, in grid units."""
 
@@ -73,7 +80,35 @@ class Query:
     exemplars: bool = False
 
 
-def lines(about: About, *queries: Query, stacked: bool = False) -> timeseries.Panel:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement(Builder[Dataquery]):
+    """
+    One query of a panel over ClickHouse, which Grafana's own builders have none for.
+
+    Attributes:
+        sql: With the macros of Grafana's data source, and the dashboard's variables.
+        is_table: Its rows are shown as they are; else they are a time, names and values.
+    """
+
+    sql: str
+    is_table: bool = False
+
+    def build(self) -> Dataquery:
+        """Return the target in the words of the data source."""
+        kind = "table" if self.is_table else "timeseries"
+        return UnknownDataquery(
+            {
+                "datasource": CLICKHOUSE,
+                "editorType": "sql",
+                "format": int(self.is_table),
+                "queryType": kind,
+                "rawSql": self.sql.strip(),
+                "refId": "A",
+            }
+        )
+
+
+def lines(about: About, *queries: Query | Statement, stacked: bool = False) -> timeseries.Panel:
     """Return values over time."""
     panel = timeseries.Panel().line_width(1).fill_opacity(12).show_points(look.VisibilityMode.NEVER)
     panel.tooltip(
@@ -94,8 +129,16 @@ def lines(about: About, *queries: Query, stacked: bool = False) -> timeseries.Pa
         style = common.GraphThresholdsStyleConfig().mode(look.GraphThresholdsStyleMode.DASHED)
         panel.thresholds_style(style)
     for ref, query in zip("ABCDEFGH", queries, strict=False):
-        panel.with_target(_target(query, ref))
-    _dress(panel, about)
+        panel.with_target(query if isinstance(query, Statement) else _target(query, ref))
+    is_sql = any(isinstance(query, Statement) for query in queries)
+    _dress(panel, about, CLICKHOUSE if is_sql else SOURCE)
+    return panel
+
+
+def rows(about: About, statement: Statement) -> table.Panel:
+    """Return the rows of a table."""
+    panel = table.Panel().with_target(statement)
+    _dress(panel, about, CLICKHOUSE)
     return panel
 
 
@@ -142,9 +185,9 @@ def _target(query: Query, ref: str) -> prometheus.Dataquery:
     return target.exemplar(exemplar=True) if query.exemplars else target
 
 
-def _dress(panel: AnyPanel, about: About) -> None:
+def _dress(panel: AnyPanel, about: About, source: model.DataSourceRef = SOURCE) -> None:
     panel.title(about.title).description(f"{about.shows}\n\n{WHEN_BAD}{about.act}")
-    panel.datasource(SOURCE).unit(about.unit).span(about.span).height(HEIGHT)
+    panel.datasource(source).unit(about.unit).span(about.span).height(HEIGHT)
     if about.steps:
         panel.thresholds(_thresholds(about.steps))
 

@@ -23,8 +23,8 @@ def test_the_readme_counts_right():
     alerts = len(found("grafana/alerts", "*.yaml", r"^ *- alert:"))
     faults = len(set(found("docs", "faults.md", r"^\| (\d+) \| ✓ \|")))
 
-    assert dashboards == 4
-    assert f"four dashboards, {alerts} alerts" in README
+    assert dashboards == 5
+    assert f"five dashboards, {alerts} alerts" in README
     assert f"injects {faults} faults" in README
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final
 
-NAMES: Final = ("overview", "spend", "privacy", "self")
+NAMES: Final = ("overview", "spend", "privacy", "self", "clickhouse")
 
 
 def dashboards(runbooks: str) -> Mapping[str, str]:

@@ -21,6 +21,8 @@ yaml = pytest.importorskip("yaml", reason="dependency group grafana")
 ROOT = Path(__file__).parents[2]
 BOARDS = sorted((ROOT / "grafana" / "dashboards").glob("*.json"))
 RULES = sorted((ROOT / "grafana" / "alerts").glob("*.yaml"))
+OVER_COPY = [path for path in BOARDS if path.stem == "clickhouse"]
+OVER_METRICS = [path for path in BOARDS if path not in OVER_COPY]
 METRIC = re.compile(r"\bmnemoscope_[a-z0-9_]*[a-z0-9]")
 UNIT = "unit0"
 TARGETS = ("environment", "service", "job")
@@ -28,11 +30,11 @@ TARGETS = ("environment", "service", "job")
 SUFFIX = re.compile(r"_(bucket|count|sum)$")
 
 
-def panels():
+def panels(boards=BOARDS):
     """Return every panel that shows something, with its dashboard."""
     return [
         pytest.param(panel, id=f"{path.stem}: {panel['title']}")
-        for path in BOARDS
+        for path in boards
         for panel in json.loads(path.read_text())["panels"]
         if panel["type"] != "row"
     ]
@@ -65,7 +67,9 @@ def metrics_in(expr):
 
 def asked_by_dashboards():
     """Return the metrics on any dashboard."""
-    exprs = [target["expr"] for param in panels() for target in param.values[0]["targets"]]
+    exprs = [
+        target["expr"] for param in panels(OVER_METRICS) for target in param.values[0]["targets"]
+    ]
     found = set().union(*map(metrics_in, exprs))
     on_boards = {name for name in recorded() if any(name in expr for expr in exprs)}
     behind = [rule["expr"] for rule in rules() if rule.get("record") in on_boards]
@@ -162,7 +166,7 @@ def test_a_panel_is_within_the_screen(panel):
     assert 0 <= place["x"] < place["x"] + place["w"] <= 24
 
 
-@pytest.mark.parametrize("panel", panels())
+@pytest.mark.parametrize("panel", panels(OVER_METRICS))
 def test_a_panel_has_a_unit_that_fits(panel):
     """Seconds are shown as seconds, dollars as dollars, shares as per cent."""
     unit = panel["fieldConfig"]["defaults"]["unit"]
@@ -178,7 +182,7 @@ def test_a_panel_has_a_unit_that_fits(panel):
         assert unit in {"s", "ops", "percentunit", "short", "none", "bytes", "currencyUSD"}
 
 
-@pytest.mark.parametrize("panel", panels())
+@pytest.mark.parametrize("panel", panels(OVER_METRICS))
 def test_no_panel_adds_up_buckets_of_two_kinds(panel):
     """Those of stores and of model calls have other bounds: a sum over both is of nothing."""
     for target in panel["targets"]:
@@ -187,7 +191,7 @@ def test_no_panel_adds_up_buckets_of_two_kinds(panel):
             assert by_store or re.search('class!?="model"', target["expr"])
 
 
-@pytest.mark.parametrize("panel", panels())
+@pytest.mark.parametrize("panel", panels(OVER_METRICS))
 def test_queries_of_a_panel_heed_the_variables(panel):
     """
     Whoever picks an environment, a service, a job or an instance sees its figures alone.
@@ -200,13 +204,31 @@ def test_queries_of_a_panel_heed_the_variables(panel):
             assert f'{name}=~"${name}"' in target["expr"]
 
 
+@pytest.mark.parametrize("panel", panels(OVER_COPY))
+def test_a_panel_over_the_copy_heeds_window_and_log(panel):
+    """And has a unit, and asks the data source that is picked."""
+    assert panel["fieldConfig"]["defaults"]["unit"] in {
+        "currencyUSD",
+        "percentunit",
+        "none",
+        "short",
+    }
+    for each in (panel, *panel["targets"]):
+        assert each["datasource"]["type"] == "grafana-clickhouse-datasource"
+        assert each["datasource"]["uid"] == "${datasource}"
+    for target in panel["targets"]:
+        assert re.search(r"\$__(time|date)Filter\(", target["rawSql"])
+        assert "origin IN (${log:singlequote})" in target["rawSql"]
+
+
 @pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.stem)
 def test_a_dashboard_leads_on(path):
     """To the other dashboards, to traces, logs and runbooks; by target, store and feature."""
     board = json.loads(path.read_text())
 
     names = [variable["name"] for variable in board["templating"]["list"]]
-    assert names == ["datasource", *TARGETS, "instance", "store", "feature"]
+    of_metrics = [*TARGETS, "instance", "store", "feature"]
+    assert names == ["datasource", *(["log"] if path in OVER_COPY else of_metrics)]
     links = {link["title"]: link for link in board["links"]}
     assert set(links) == {"Dashboards", "Traces", "Logs", "Runbooks"}
     assert links["Dashboards"]["includeVars"]

@@ -217,7 +217,7 @@ def test_dashboards_are_installed(tmp_path, capfd):
     boards = {path.name: json.loads(path.read_text()) for path in tmp_path.iterdir()}
     assert (code, len(capfd.readouterr().out.splitlines())) == (0, len(boards))
     assert sorted(boards) == [
-        f"mnemoscope-{name}.json" for name in ("overview", "privacy", "self", "spend")
+        f"mnemoscope-{name}.json" for name in ("clickhouse", "overview", "privacy", "self", "spend")
     ]
     for board in boards.values():
         assert {link["title"]: link.get("url") for link in board["links"]}["Runbooks"] == WIKI
@@ -230,7 +230,7 @@ def test_dashboards_for_kubernetes_are_config_maps(tmp_path):
     code = run(["dashboards", "install", str(tmp_path), "--kubernetes"])
 
     maps = list(yaml.safe_load_all((tmp_path / "mnemoscope-dashboards.yaml").read_text()))
-    assert (code, len(maps)) == (0, 4)
+    assert (code, len(maps)) == (0, 5)
     for each in maps:
         assert each["metadata"]["labels"]["grafana_dashboard"] == "1"
         ((name, text),) = each["data"].items()

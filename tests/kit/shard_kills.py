@@ -19,6 +19,9 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
+
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.shards.verification import verify_shards
 from mnemoscope.memory import context
 from tests.kit.patience import GIVE_UP_S, until
@@ -36,6 +39,7 @@ class ShardTally:
     Attributes:
         acknowledged: Calls that were over.
         recorded: Events that are in the trail, in whichever shard.
+        declared: Events that a shard declares as lost, none of which was under way.
         states: What `verify` finds in each shard.
         findings: The first of it.
     """
@@ -43,13 +47,15 @@ class ShardTally:
     rounds: int = 0
     acknowledged: int = 0
     recorded: int = 0
+    declared: int = 0
     states: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
 
     @property
     def is_good(self) -> bool:
         """Whether nothing that was acknowledged is missing, and every shard verifies."""
-        return self.recorded >= self.acknowledged and set(self.states) == {"ok"}
+        is_whole = self.recorded >= self.acknowledged and not self.declared
+        return is_whole and set(self.states) == {"ok"}
 
 
 def kill_writers(trail: ShardedTrail, rounds: int, seed: int = 0) -> ShardTally:
@@ -60,6 +66,7 @@ def kill_writers(trail: ShardedTrail, rounds: int, seed: int = 0) -> ShardTally:
     _come_after(trail)
     log = trail.log(NEW)
     tally.recorded = log.count()
+    tally.declared = sum(map(_declared, log.shards))
     reports, _notes = verify_shards(log)
     tally.states = tuple(each.state for each in reports)
     tally.findings = tuple(
@@ -67,6 +74,13 @@ def kill_writers(trail: ShardedTrail, rounds: int, seed: int = 0) -> ShardTally:
     )
     log.close()
     return tally
+
+
+def _declared(log: AuditLog) -> int:
+    with log.reading() as snapshot:
+        found = snapshot.execute("SELECT header FROM audit_event WHERE operation = 'audit.gap'")
+        data = [orjson.loads(bytes(header))["data"] for (header,) in found.fetchall()]
+        return sum(each["count"] for each in data if each["reason"] != "under_way")
 
 
 def _killed(trail: ShardedTrail, life_s: float) -> int:

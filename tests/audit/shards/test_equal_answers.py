@@ -12,13 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemoscope.audit import UnknownSubjectError
-from mnemoscope.memory.api import Usage
-from mnemoscope.telemetry.event.event import Event, OperationClass, Status
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.event.trace import TraceRef
-from tests.kit.sharded_trails import KEY, ShardedTrail
+from mnemoscope.memory.api import Event, OperationClass, Status, Subject, TraceRef, Usage
+from tests.kit.sharded_trails import ShardedTrail
 
-KEYS = SubjectKeys(bytes.fromhex(KEY))
 WRITER = "00000000000000aa"
 CUSTOMERS, PLACES = ("ada", "bob"), ("tenant-0", "tenant-1", "tenant-2", None)
 CLASSES = (OperationClass.RECALL, OperationClass.REMEMBER, OperationClass.MODEL)
@@ -38,7 +34,7 @@ CALLS = st.fixed_dictionaries(
 DRAWN = st.lists(st.tuples(st.integers(1, 5), st.lists(CALLS, min_size=1, max_size=8)), max_size=4)
 
 
-def events_of(calls, numbers):
+def events_of(calls, numbers, keys):
     """Return an event for each of *calls*."""
     for call in calls:
         fields = dict(call)
@@ -53,7 +49,7 @@ def events_of(calls, numbers):
             method="call",
             status=Status.OK,
             trace=TraceRef(1, number),
-            subject=customer and Subject(customer, tenant=fields["tenant"], keys=KEYS),
+            subject=customer and Subject(customer, tenant=fields["tenant"], keys=keys),
             parts=(usage,) if is_model else (),
             **fields | {"memory_ids": tuple(fields["memory_ids"])},
         )
@@ -125,9 +121,9 @@ def _compare(drawn, folder, url_of_one, url_of_many):
     single = one.log()
     for more, calls in drawn:
         shards = max(shards, more)
-        events = [*events_of(calls, numbers)]
-        single.append(events)
         trail = many.log(shards)
+        events = [*events_of(calls, numbers, trail.ring.current)]
+        single.append(events)
         trail.append(events)
         trail.close()
     if drawn:
@@ -143,7 +139,8 @@ def test_what_was_done_by_id_alone_in_another_shard_is_theirs(sharded):
         theirs = call | {"tenant": tenant, "memory_ids": [f"m-of-{tenant}"], "cost_usd": None}
         for shards, customer in ((1, "ada"), (4, None)):
             trail = sharded.log(shards)
-            trail.append([*events_of([theirs | {"customer": customer}], numbers)])
+            called = [theirs | {"customer": customer}]
+            trail.append([*events_of(called, numbers, trail.ring.current)])
             trail.close()
 
     found = [len([*sharded.log().history("ada", f"tenant-{number}")]) for number in range(12)]

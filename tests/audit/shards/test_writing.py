@@ -59,6 +59,15 @@ def test_a_process_that_knows_of_fewer_shards_reads_all_of_them(sharded):
     assert [sharded.log(number).count() for number in (1, 2, 4, 6)] == [len(TENANTS)] * 4
 
 
+def test_the_number_of_shards_is_known_before_the_first_event_of_a_new_one(sharded, event_factory):
+    """Not from the next checkpoint over them, which may never come."""
+    trail = sharded.log(4)
+    trail.append([event_factory(tenant=tenant) for tenant in TENANTS])
+    trail.close()
+
+    assert sharded.log().count() == len(TENANTS)
+
+
 def test_the_trail_from_before_there_were_shards_is_the_first_of_them(sharded):
     """What is in it stays, and is found."""
     sharded.write(1, TENANTS)

@@ -128,8 +128,10 @@ def _gathered(
 
 def _drop_some(tables: LogTables, known: Dropping) -> int:
     """Keep the leaves that were read last; once all are kept, drop the partition."""
+    tables.dropping = None  # read anew, if this fails
     with tables.writing() as (connection, _head):
         _keep_leaves(connection, known.at, known.found)
+    tables.dropping = known
     if known.start + known.frontier.size < known.stop:
         return len(known.found)
     with tables.writing() as (connection, head):

@@ -9,9 +9,8 @@ import psycopg
 import pytest
 
 from mnemoscope.audit import AuditError, AuditLog
-from mnemoscope.audit.database import postgres_partitions
-from mnemoscope.audit.verification.whole import verify
 from mnemoscope.memory.api import Usage
+from tests.kit.writer_kills import verify
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
@@ -37,7 +36,7 @@ def calendar():
 @pytest.fixture
 def log(postgres_url, subject_keys, calendar, monkeypatch):
     """Return a log of partitions of two tiles."""
-    monkeypatch.setattr(postgres_partitions, "LEAST_EVENTS", SMALL)
+    monkeypatch.setattr("mnemoscope.audit.database.postgres_partitions.LEAST_EVENTS", SMALL)
     log = AuditLog(postgres_url, subject_keys, clock_ns=calendar, retention_days=200)
     yield log
     log.close()
@@ -167,6 +166,23 @@ def test_a_process_that_dies_between_leaves_a_log_in_order(aged, postgres_url, s
 
     assert [each.state for each in known] == ["ok", "ok"]
     assert removed > 0
+
+
+def test_leaves_that_could_not_be_kept_are_read_again(aged, monkeypatch):
+    """A database that is away for a moment leaves no hole in what was proved."""
+    log, notes = aged
+    monkeypatch.setattr("mnemoscope.audit.store.retention._STEP", 256)
+
+    def away():
+        raise AuditError("is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log.tables, "writing", away)
+        with pytest.raises(AuditError):
+            log.prune(at_once=False)
+    log.prune()
+
+    assert (verify(log, checkpoints=notes).state, parts(log)[0][0] > 0) == ("ok", True)
 
 
 def test_leaves_that_are_none_show(aged, postgres_url):

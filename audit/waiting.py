@@ -10,6 +10,8 @@ from typing import Any
 
 from ..telemetry.queue.folder import files_in, writer_of
 from ..telemetry.queue.source import state_of
+from ..telemetry.text import utc_text
+from .database.errors import AuditError
 from .log import AuditLog
 from .sink.spool import spool_stats
 from .store.snapshot import Snapshot
@@ -19,10 +21,22 @@ def what_waits(log: AuditLog) -> list[str]:
     """
     Return where events wait that an answer from *log* does not have, and how many: a line each.
 
-    Looks at files alone and changes nothing. What is in the queues of processes at work is there
+    Changes nothing. What is in the queues of processes at work is there
     for a moment, and is not seen.
     """
-    return [*_in_spool(log), *_in_relay(log)]
+    return [*_in_spool(log), *_in_relay(log), *_after_replica(log)]
+
+
+def _after_replica(log: AuditLog) -> Iterator[str]:
+    if log.path is not None:
+        return
+    with suppress(AuditError), log.begun() as snapshot:  # what is wrong, the answer itself says
+        if snapshot is not None and snapshot.connection.is_replica():
+            newest = utc_text(snapshot.head["newest_us"])
+            yield (
+                f"a replica answers, with {snapshot.size:,} sealed events, the newest of {newest}: "
+                "what was recorded later"
+            )
 
 
 def _in_spool(log: AuditLog) -> Iterator[str]:

@@ -88,6 +88,10 @@ class ReadConnection(Protocol):
         """Return the indexes of *tables*, or of all, that do not hold what their tables hold."""
         ...
 
+    def is_replica(self) -> bool:
+        """Return whether it is read from a copy that comes after the log."""
+        ...
+
     def partitions(self) -> Sequence[Partition]:
         """Return the partitions of the tables that grow, in order; none, where they are plain."""
         ...

@@ -79,6 +79,7 @@ _TYPES = {"INTEGER": "bigint", "TEXT": "text", "BLOB": "bytea", "REAL": "double 
 _FETCHED = 500
 _LOOK_S = 0.1
 _NUMBER = re.compile(r"\d+")
+_REPLICAS = re.compile(r"target_session_attrs=(?:prefer-standby|standby|read-only)")
 # The name of the function depends on the server's version.
 _COPYING = frozenset({"copy_table_data", "copy_heap_data"})
 """Functions of the server that report what a VACUUM FULL has kept."""
@@ -263,6 +264,9 @@ class PostgresDatabase:
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
 
     def _opened(self) -> psycopg.Connection[Any]:
+        # Else what is written would rest on what a replica, which lags, was asked before.
+        if _REPLICAS.search(self._url):
+            raise AuditError(f"{self.label} {_ADVICE['25006']}")
         connection = self._connect()
         try:
             _migrate(connection, self.label)
@@ -357,6 +361,10 @@ class _ReadConnection:
     def wrong_indexes(self, tables: Sequence[str] | None = None, /) -> list[str]:
         chosen = schema.tables(self.version) if tables is None else tables
         return postgres_catalogue.wrong_indexes(self._connection, chosen)
+
+    def is_replica(self) -> bool:
+        asked = self._connection.execute("SELECT pg_catalog.pg_is_in_recovery()")
+        return asked.fetchone() == (True,)
 
     def partitions(self) -> Sequence[Partition]:
         return postgres_partitions.partitions(self._connection)

@@ -298,6 +298,9 @@ class _ReadConnection:
     def wrong_indexes(self, tables: Sequence[str] | None = None, /) -> list[str]:
         return sqlite_catalogue.wrong_indexes(self._connection, tables)
 
+    def is_replica(self) -> bool:
+        return False
+
     def partitions(self) -> Sequence[Partition]:
         return ()  # a file gives no space back sooner
 

@@ -50,6 +50,7 @@ class KeptRows:
         self.found = connection.found
         self.clock_us = connection.clock_us
         self.make_room = connection.make_room
+        self.is_replica = connection.is_replica
         self.partitions = connection.partitions
         self.drop_partitions = connection.drop_partitions
         self.wrong_definitions = connection.wrong_definitions

@@ -275,6 +275,9 @@ bench-shards: $(STAMP)  ## Measure appends to one PostgreSQL by 1, 2 and 4 shard
 bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up, export: ARGS="--rows 10000000 --exported 1000000"
 	@$(PY) -m benchmarks.audit_trail $(ARGS)
 
+bench-partitions: $(STAMP)  ## Hold a partitioned audit trail against a plain one of the same events: ARGS="--events N"
+	@$(PY) -m benchmarks.partitions $(ARGS)
+
 bench-blast-radius: $(STAMP)  ## Measure how long the blast radius of a memory takes to be found: ARGS="--events N"
 	@$(PY) -m benchmarks.blast_radius $(ARGS)
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import psycopg
 import pytest
 
 from mnemoscope.audit import AuditError, AuditLog
-from mnemoscope.audit.database import postgres_partitions, schema
-from mnemoscope.audit.verification.whole import verify
 from mnemoscope.memory.api import Usage
+from tests.kit.writer_kills import verify
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
 SMALL = 512
+postgres_partitions = import_module("mnemoscope.audit.database.postgres_partitions")
+schema = import_module("mnemoscope.audit.database.schema")
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Partitions of two tiles."""
-    monkeypatch.setattr(postgres_partitions, "LEAST_EVENTS", SMALL)
+    monkeypatch.setattr("mnemoscope.audit.database.postgres_partitions.LEAST_EVENTS", SMALL)
 
 
 @pytest.fixture

@@ -27,16 +27,15 @@ def what_waits(log: AuditLog) -> list[str]:
     return [*_in_spool(log), *_in_relay(log), *_after_replica(log)]
 
 
-def _after_replica(log: AuditLog) -> Iterator[str]:
-    if log.path is not None:
-        return
-    with suppress(AuditError), log.begun() as snapshot:  # what is wrong, the answer itself says
-        if snapshot is not None and snapshot.connection.is_replica():
-            newest = utc_text(snapshot.head["newest_us"])
-            yield (
-                f"a replica answers, with {snapshot.size:,} sealed events, the newest of {newest}: "
-                "what was recorded later"
-            )
+def _after_replica(trail: AuditLog) -> Iterator[str]:
+    for log in trail.shards if trail.path is None else ():
+        with suppress(AuditError), log.begun() as snapshot:  # the answer itself says what is wrong
+            if snapshot is not None and snapshot.connection.is_replica():
+                newest = utc_text(snapshot.head["newest_us"])
+                yield (
+                    f"what came after the {snapshot.size:,} sealed events that a replica has, the "
+                    f"newest of {newest}"
+                )
 
 
 def _in_spool(log: AuditLog) -> Iterator[str]:

@@ -221,6 +221,10 @@ class PostgresDatabase:
         with self._explained(), self._connected() as connection:
             _migrate(connection, self.label)
             if postgres_partitions.partitions(connection):
+                with self.writing() as writing:
+                    head: Any = writing.execute(_HEAD + writing.queue).fetchone()
+                    if head is not None:  # room is made here where who writes may not
+                        writing.make_room(*head)
                 return
             stop = self._alone(connection, postgres_partitions.bound)
             connection.execute("SET statement_timeout = 0")
@@ -464,6 +468,7 @@ def _without_secrets(url: str) -> str:
 # -- schema --------------------------------------------------------------------------------------
 
 _HAS_LOG = "SELECT pg_catalog.to_regclass('audit_log') IS NOT NULL"
+_HEAD = "SELECT size, newest_us FROM audit_log"
 _MAY_WRITE = """
     SELECT NOT pg_catalog.pg_is_in_recovery() AND CASE
       WHEN pg_catalog.to_regclass('audit_event') IS NULL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib import import_module
 
 import psycopg
@@ -166,7 +167,7 @@ def test_rights_stay_as_they_were(open_log, plain, postgres_url, some):
     """Whoever might read the plain table may read the partitioned one."""
     plain(10)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        role = f"reader_{postgres_url.rpartition('/')[2].partition('?')[0]}"
+        role = f"reader_{time.monotonic_ns()}"
         connection.execute(f"CREATE ROLE {role}")
         connection.execute(f"GRANT SELECT ON audit_event TO {role}")
         log = open_log()
@@ -178,6 +179,33 @@ def test_rights_stay_as_they_were(open_log, plain, postgres_url, some):
         connection.execute(f"DROP ROLE {role}")
 
     assert may == [True, False]
+
+
+def test_a_role_that_owns_nothing_writes_on(open_log, some, postgres_url, subject_keys, caplog):
+    """As long as there is room, and with a warning; the owner makes more."""
+    owner = open_log()
+    owner.append(some(1))
+    role = f"writer_{time.monotonic_ns()}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        connection.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}")
+    other = AuditLog(postgres_url.replace("postgres:@", f"{role}@"), subject_keys)
+    try:
+        for _ in range(3):
+            other.append(some(200))
+        before = bounds(owner)
+        owner.tables.partition()
+        other.append(some(500))
+    finally:
+        other.close()
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(f"DROP OWNED BY {role}")
+            connection.execute(f"DROP ROLE {role}")
+
+    assert before == [(0, 512), (512, 1024)]
+    assert len(bounds(owner)) == 3
+    assert "no partition could be added behind event 1023" in caplog.text
+    assert verify(owner).state == "ok"
 
 
 def test_rows_of_a_partition_cannot_be_changed(open_log, some, postgres_url):

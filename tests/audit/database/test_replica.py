@@ -116,12 +116,15 @@ def test_a_command_says_what_the_replica_has(
         caught_up(log, copy)
     code = run(["audit", "verify", "--headers-only", "--audit-url", read_url])
     said = capfd.readouterr().err
-    assert (code, "a replica answers, with 4 sealed events, the newest of 20" in said) == (0, True)
+    assert (code, "after the 4 sealed events that a replica has, the newest of 20" in said) == (
+        0,
+        True,
+    )
 
     person = ["--customer", "ada@example.com", "--tenant", "acme", "--out", str(tmp_path)]
     code = run(["audit", "export", *person, "--audit-url", read_url])
     said = capfd.readouterr().err
-    assert (code, "a replica answers, with 4 sealed events" in said) == (3, True)
+    assert (code, "after the 4 sealed events that a replica has" in said) == (3, True)
     assert "Name the primary" in said
 
 

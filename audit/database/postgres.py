@@ -144,19 +144,18 @@ class PostgresDatabase:
     def reading(self) -> Generator[_ReadConnection]:
         """See `Database.reading`."""
         with self._explained(), self._connected() as connection:
-            has_tables = _version_of(connection) > 0
+            if _version_of(connection) == 0:
+                raise DatabaseMissingError(f"{self.label} is empty: nothing was recorded there")
             # READ COMMITTED, the default, would show each statement another moment.
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             # An export or a check of a large log takes longer than a writer may.
             connection.execute(_READING)
-            if has_tables:
-                # Before the moment is fixed: a drop is seen by moments before it, too.
-                connection.execute(f"LOCK TABLE {', '.join(TABLES)} IN ACCESS SHARE MODE".encode())
+            # Before the moment is fixed: a drop or a migration is seen by moments before it, too.
+            locked = ", ".join(("audit_log", *TABLES))
+            connection.execute(f"LOCK TABLE {locked} IN ACCESS SHARE MODE".encode())
             _set(connection, {_PATH: self._path}, is_local=True)
             version = _version_of(connection)
             check_version(version, self.label)
-            if version == 0:
-                raise DatabaseMissingError(f"{self.label} is empty: nothing was recorded there")
             for each in postgres_catalogue.wrong_tables(connection, tables()):
                 raise TamperedError(each)
             yield _ReadConnection(connection, version)

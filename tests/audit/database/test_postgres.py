@@ -242,6 +242,16 @@ class TestDatabasesThatWillNotDo:
             next(log.history(*ADA))
         assert "made with the first event" in log.check()
 
+    def test_no_step_of_a_migration_comes_into_a_moment(self, log, postgres_url, event_factory):
+        """Catalogues have no moments: a renamed column is missed by readers from before it."""
+        import psycopg
+
+        log.append([event_factory()])
+        with log.tables._database.reading(), psycopg.connect(postgres_url) as other:
+            other.execute("SET lock_timeout = '100ms'")
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                other.execute("ALTER TABLE audit_log RENAME COLUMN newest_us TO newest")
+
     def test_a_lock_that_is_not_given_back(self, log, postgres_url, event_factory, monkeypatch):
         """Ends in an error, not in a hang."""
         import psycopg

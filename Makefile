@@ -257,6 +257,12 @@ bench-relay: $(STAMP)  ## Measure what an event costs its caller and the relay, 
 sustained: $(STAMP)  ## Offer 20,000 calls a second for a minute, and account for each in each sink: ARGS="--seconds N --rate N"
 	@$(PY) -m benchmarks.sustained $(ARGS)
 
+fleet: $(STAMP)  ## Have hundreds of writers work on one trail, skewed and far away, and account for each event: ARGS="--seconds N"
+	@$(PY) -m benchmarks.fleet $(ARGS)
+
+sizing: $(STAMP)  ## Compute docs/sizing.md from what make fleet ARGS="--constants benchmarks/sizing.json" measured
+	@$(PY) -m benchmarks.sizing
+
 bench-journal: $(STAMP)  ## Measure how fast waiting writes are made again, and what they cost: ARGS="--writes N"
 	@$(PY) -m benchmarks.journal $(ARGS)
 

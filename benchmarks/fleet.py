@@ -13,9 +13,11 @@ import argparse
 import contextlib
 import json
 import os
+import platform
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -160,7 +162,6 @@ def run(
     env = variables(folder, url, shards=shards, relay=relay)
     fleet = env | ({"MNEMOSCOPE_AUDIT_URL": through} if through else {})
     reader = command("relay", env=fleet) if relay else None
-    began = time.monotonic()
     said = worked(fleet, given, given.pause if pause_s is None else pause_s)
     left_s = time.monotonic()
     with chosen(env) as settings:
@@ -168,7 +169,7 @@ def run(
             while files_in(folder / "relay") and time.monotonic() - left_s < _SPARE_S:
                 time.sleep(0.1)
             reader.send_signal(signal.SIGTERM)
-            reader.wait(_SPARE_S)
+            reader.communicate(timeout=_SPARE_S)
         else:
             os.waitpid(forked(lambda: take_over(settings), _SPARE_S), 0)
         ended = time.monotonic()
@@ -181,7 +182,6 @@ def run(
         "offered": offered,
         **found,
         "offered_per_s": offered / max(each["took_s"] for each in said),
-        "recorded_per_s": rows / (ended - began),
         "rest_s": ended - left_s,
         "p50_us": sorted(each["p50_us"] for each in said)[len(said) // 2],
         "p99_us": max(each["p99_us"] for each in said),
@@ -205,7 +205,8 @@ def run(
 
 # -- what docs/sizing.md is computed from ----------------------------------------------------------
 
-_PART = re.compile(r"(_p?\d{4}_?\d{2}|_default)(?=_|$)")
+_PART = re.compile(r"_\d+(?=_|$)")
+"""The number of a partition in the name of a table or index."""
 
 
 def sqlite_bytes(path: Path) -> dict[str, int]:
@@ -244,8 +245,8 @@ def wal_position(url: str) -> int:
     return int(row[0])
 
 
-def appended_per_s(urls: list[str], events: int) -> float:
-    """Return how many events a second processes append in batches of 512, one to each of *urls*."""
+def appended(urls: list[str], events: int) -> dict[str, float]:
+    """Have processes append in batches of 512, one to each of *urls*; return rate and CPU time."""
     from benchmarks.audit_trail import an_event
 
     with chosen({"MNEMOSCOPE_AUDIT_PSEUDONYM_KEY": "ab" * 32}) as settings:
@@ -261,21 +262,27 @@ def appended_per_s(urls: list[str], events: int) -> float:
 
         own = [[replace(each, writer_id=f"{number:016x}") for each in batch] for batch in batches]
         os.read(gate, 1)
+        began_s = time.process_time()
         with contextlib.closing(AuditLog(url, keys)) as log:
             for batch in own:
                 log.append(batch)
+        os.write(writing, struct.pack("d", time.process_time() - began_s))
 
     gate, opening = os.pipe()
+    reading, writing = os.pipe()
     children = [forked(lambda u=url, n=number: work(u, n + 1)) for number, url in enumerate(urls)]
     time.sleep(1.0 + 0.3 * len(urls))  # until all have made theirs
     began = time.monotonic()
     os.write(opening, b"x" * len(urls))
     codes = [os.waitpid(child, 0)[1] for child in children]
     took_s = time.monotonic() - began
-    os.close(gate), os.close(opening)
+    spent = struct.unpack(f"{len(urls)}d", os.read(reading, 8 * len(urls)))
+    for each in (gate, opening, reading, writing):
+        os.close(each)
     if any(codes):
         raise AssertionError("a process that appends has failed")
-    return len(urls) * len(batches) * 512 / took_s
+    count = len(urls) * len(batches) * 512
+    return {"per_s": count / took_s, "cpu_us": sum(spent) / count * 1e6}
 
 
 def main() -> int:
@@ -289,71 +296,83 @@ def main() -> int:
     parser.add_argument("--shards", type=int, default=4)
     parser.add_argument("--constants", type=Path, help="write what was measured to this file")
     parser.add_argument("--appended", type=int, default=51_200, help="events of a process there")
+    parser.add_argument("--rates-alone", action="store_true", help="and only those, not the runs")
     given = parser.parse_args()
+    if given.rates_alone and not given.constants:
+        parser.error("--rates-alone needs --constants FILE, which has the runs")
     folder = Path(tempfile.mkdtemp(prefix="fleet-"))
-    constants: dict[str, Any] = {"runs": [], "per_s": {}, "bytes": {}}
+    constants: dict[str, Any] = {"runs": [], "rates": {}, "bytes": {}}
+    if given.rates_alone:
+        constants = json.loads(given.constants.read_text(encoding="utf-8")) | {"rates": {}}
     try:
         for fsync in (True, False):
             (place := folder / f"pg{fsync:d}").mkdir()
             server = Postgres(place, fsync=fsync)
             try:
-                _measure(folder / f"{fsync:d}", server, given, constants, fsync=fsync)
+                if not given.rates_alone:
+                    _run(folder / f"{fsync:d}", server, given, constants, fsync=fsync)
+                _append(folder, server, given, constants, fsync=fsync)
             finally:
                 server.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    constants["load"] = os.getloadavg()[0]
+    constants |= {"cores": os.cpu_count(), "python": platform.python_version()}
     if given.constants:
         given.constants.write_text(json.dumps(constants, indent=1) + "\n", encoding="utf-8")
     return 0 if all(each["is_whole"] for each in constants["runs"]) else 1
 
 
-def _measure(
+def _run(
     folder: Path, server: Postgres, given: argparse.Namespace, constants: Any, *, fsync: bool
 ) -> None:
-    runs, rates, sizes = constants["runs"], constants["per_s"], constants["bytes"]
+    """Run the fleet in each way."""
+    runs, sizes = constants["runs"], constants["bytes"]
     folder.mkdir(parents=True)
-    said = "fsync on" if fsync else "fsync off"
     url = server.new_database()
     before = wal_position(url)
-    runs.append(run(f"PostgreSQL, {said}", folder / "pg", url, given))
-    wal = wal_position(url) - before
-    if fsync:
-        counts = {each: runs[-1][each] for each in ("events", "customers")}
-        sizes["PostgreSQL"] = counts | {"relations": postgres_bytes(url), "written_ahead": wal}
-        lite = folder / "lite" / "audit.db"
-        runs.append(run("SQLite", lite.parent, f"sqlite:///{lite}", given))
-        counts = {each: runs[-1][each] for each in ("events", "customers")}
-        sizes["SQLite"] = counts | {"relations": sqlite_bytes(lite)}
-        far, through = server.new_database(), f"PostgreSQL, {given.delay * 1e3:g} ms away"
-        with slow_database(far, folder / "far", given.delay) as slow:
-            runs.append(run(through, folder / "pg far", far, given, through=slow))
-        several = server.new_database()
-        name = f"PostgreSQL, {given.shards} shards"
-        runs.append(run(name, folder / "shards", several, given, shards=given.shards))
-        url = server.new_database()
-        runs.append(run("PostgreSQL, one relay", folder / "relayed", url, given, relay=True))
-        url, name = server.new_database(), "PostgreSQL, one relay, no pauses"
-        flood = run(name, folder / "flood", url, given, relay=True, pause_s=0.0)
-        runs.append(flood)
-        rates["one relay"] = flood["recorded_per_s"]
-        rates["SQLite, one log, 1 process"] = appended_per_s(
-            [f"sqlite:///{folder / 'one.db'}"], given.appended
-        )
-        rates["SQLite, one log, 2 processes"] = appended_per_s(
-            [f"sqlite:///{folder / 'two.db'}"] * 2, given.appended
-        )
-        rates["SQLite, 2 shards, 2 processes"] = appended_per_s(
-            [f"sqlite:///{folder / f'shard{each}.db'}" for each in range(2)], given.appended
-        )
-        constants["sync_ms"] = sync_ms(folder)
-    one, two = server.new_database(), server.new_database()
-    rates[f"PostgreSQL, {said}, one log, 1 process"] = appended_per_s([one], given.appended)
-    rates[f"PostgreSQL, {said}, one log, 2 processes"] = appended_per_s([two] * 2, given.appended)
-    shards = [server.new_database() for _ in range(2)]
-    rates[f"PostgreSQL, {said}, 2 shards, 2 processes"] = appended_per_s(shards, given.appended)
-    for name, rate in rates.items():
-        say(f"{name}: {rate:,.0f} events/s")
+    runs.append(run(f"PostgreSQL, {_said(fsync)}", folder / "pg", url, given))
+    if not fsync:
+        return
+    counts = {each: runs[-1][each] for each in ("events", "customers")}
+    ahead = wal_position(url) - before
+    sizes["PostgreSQL"] = counts | {"relations": postgres_bytes(url), "written_ahead": ahead}
+    lite = folder / "lite" / "audit.db"
+    runs.append(run("SQLite", lite.parent, f"sqlite:///{lite}", given))
+    counts = {each: runs[-1][each] for each in ("events", "customers")}
+    sizes["SQLite"] = counts | {"relations": sqlite_bytes(lite)}
+    far, name = server.new_database(), f"PostgreSQL, {given.delay * 1e3:g} ms away"
+    with slow_database(far, folder / "far", given.delay) as slow:
+        runs.append(run(name, folder / "pg far", far, given, through=slow))
+    url, name = server.new_database(), f"PostgreSQL, {given.shards} shards"
+    runs.append(run(name, folder / "shards", url, given, shards=given.shards))
+    url = server.new_database()
+    runs.append(run("PostgreSQL, one relay", folder / "relayed", url, given, relay=True))
+    url, name = server.new_database(), "PostgreSQL, one relay, no pauses"
+    runs.append(run(name, folder / "flood", url, given, relay=True, pause_s=0.0))
+
+
+def _append(
+    folder: Path, server: Postgres, given: argparse.Namespace, constants: Any, *, fsync: bool
+) -> None:
+    """Measure what logs and shards take in."""
+    rates: dict[str, Any] = {}
+    ways = {"one log, 1 process": (0,), "one log, 2 processes": (0, 0), "2 shards": (0, 1)}
+    for way, places in ways.items():
+        if fsync:
+            urls = [f"sqlite:///{folder / f'{way}{each}.db'}" for each in places]
+            rates[f"SQLite, {way}"] = appended(urls, given.appended)
+        made = [server.new_database() for _ in {*places}]
+        urls = [made[each] for each in places]
+        rates[f"PostgreSQL, {_said(fsync)}, {way}"] = appended(urls, given.appended)
+    for name, of in rates.items():
+        say(f"{name}: {of['per_s']:,.0f} events/s, {of['cpu_us']:,.0f} µs of CPU an event")
+    constants["rates"] |= rates
+    constants["sync_ms"] = sync_ms(folder)
+    constants["rates_load"] = os.getloadavg()[0]
+
+
+def _said(fsync: bool) -> str:
+    return "fsync on" if fsync else "fsync off"
 
 
 if __name__ == "__main__":

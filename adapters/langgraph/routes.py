@@ -63,7 +63,7 @@ class GraphReplay:
         self._graphs = {"": graph, **dict(graph.get_subgraphs(recurse=True))}
         self._saver, self._thread, self.skipped = graph.checkpointer, thread, {*skipped}
         self.decided, self.undecided = 0, Counter[str]()
-        self._came: dict[Any, set[str]] = {}
+        self._outer: _Copy | None = None  # of a thread, for all its turns
 
     def check(self, steps: Sequence[Superstep]) -> Iterator[RouteFinding]:
         """Yield the first difference of each route, and what cannot be told of it."""
@@ -75,9 +75,9 @@ class GraphReplay:
                 said = f"{own[0]} is of another graph, or of one without edges"
                 yield RouteFinding("graph", UNKNOWN, said, own[0])
             else:
-                copy = _Copy(self, graph, self._saved(own[0]))
-                if not route.within:  # a join may wait for a later turn of the thread
-                    copy.came = self._came = self._came if own[0].step > 1 else {}
+                copy = self._outer if own[0].step > 1 and not route.within else None
+                copy = copy or _Copy(self, graph, self._saved(own[0]))
+                self._outer = self._outer if route.within else copy
                 yield from self._check(own, copy)
 
     def _saved(self, first: Superstep) -> Iterable[CheckpointTuple]:
@@ -91,6 +91,7 @@ class GraphReplay:
             return ()
 
     def _check(self, steps: list[Superstep], copy: _Copy) -> Iterator[RouteFinding]:
+        copy.is_whole = True
         entry, before = {copy.entry(steps[0].tasks[0].task): START}, START
         due = copy.following(entry)
         for here, after in zip(steps, [*steps[1:], None], strict=True):
@@ -135,7 +136,7 @@ class _Copy:
         self._before: dict[str | None, str | None] = {}
         self._given: dict[str | None, dict[str, Any]] = {}
         self._wrote: dict[str | None, list[tuple[str, Any]]] = {}
-        self._late, self.came, self.is_whole = set[str](), dict[Any, set[str]](), True
+        self._late, self._came, self.is_whole = set[str](), dict[Any, set[str]](), True
         for each in saved:
             own, before = _id_of(each.config), _id_of(each.parent_config)
             # LangGraph goes on adding to who has come to a join while the state is written: it may
@@ -173,7 +174,7 @@ class _Copy:
         fixed = {end for start, end in builder.edges if start in names}
         chosen, late, free = set[str](), set[str](), set[str]()
         for edge in builder.waiting_edges:
-            came = self.came.setdefault(edge, set())
+            came = self._came.setdefault(edge, set())
             came |= names & {*edge[0]}
             if came == {*edge[0]}:
                 fixed.add(edge[1])

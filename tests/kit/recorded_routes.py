@@ -38,14 +38,15 @@ class Replayed(NamedTuple):
     code: int
 
 
-def replayed(scope: Mnemoscope, graph: Any, name: str, *options: str) -> Replayed:
-    """Return what ``mnemoscope audit replay`` says of the run *name*. None: without a graph."""
+def replayed(scope: Mnemoscope, graph: Any, name: str | None, *options: str) -> Replayed:
+    """Return what ``mnemoscope audit replay`` says of a run. None: no graph, or no run by name."""
     assert scope.flush(timeout_s=GIVE_UP_S)
     module: Any = sys.modules.setdefault(MODULE, ModuleType(MODULE))
     module.graph = graph
-    arguments = ("--graph", f"{MODULE}:graph") if graph is not None else ()
+    arguments = [*options, *(("--run", name) if name else ())]
+    arguments += ["--graph", f"{MODULE}:graph"] if graph is not None else []
     with redirect_stdout(StringIO()) as printed:
-        code = run(["audit", "replay", "--run", name, "--json", *arguments, *options])
+        code = run(["audit", "replay", "--json", *arguments])
     (found,) = json.loads(printed.getvalue())
     said = [(each["check"], each["answer"], each["said"]) for each in found["findings"]]
     texts = [text for _check, _answer, text in said]

@@ -14,9 +14,9 @@ from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import CachePolicy, Command, RetryPolicy, interrupt
+from langgraph.types import CachePolicy, Command, RetryPolicy, Send, interrupt
 
-from mnemoscope.memory import Mnemoscope, load_settings
+from mnemoscope.memory import Mnemoscope, context, load_settings
 from tests.kit.graph_shapes import SHAPES, play
 from tests.kit.recorded_routes import replayed
 
@@ -242,6 +242,70 @@ def test_a_run_that_failed_or_waits_goes_as_far_as_it_goes(scope, saver):
 
     assert replayed(scope, graph, "t").findings == []
     assert replayed(scope, waiting, "w").findings == []
+
+
+def test_graphs_in_nodes_that_wait_at_once_go_on_each_for_itself(scope, saver):
+    """Though both have the same name, and numbers of their own from 1."""
+
+    def asks(_):
+        return {"log": [interrupt("?")]}
+
+    left = way("S>x x>ask_left", x=None, ask_left=asks).compile()
+    right = way("S>y y>ask_right", y=None, ask_right=asks).compile()
+    builder = way("S>left S>right", left=left, right=right)
+    graph = scope.runnable(builder.compile(checkpointer=saver))
+    asked = graph.invoke({}, THREAD)["__interrupt__"]
+    graph.invoke(Command(resume={each.id: "yes" for each in asked}), THREAD)
+
+    assert replayed(scope, graph, "t").route == [
+        "1 left, right",
+        "1 left / x",
+        "2 left / ask_left",
+        "1 right / y",
+        "2 right / ask_right",
+    ]
+
+
+def test_graphs_in_tasks_that_were_sent_have_one_order(scope):
+    """Whichever ran first."""
+    inner = way("S>x", {"x": (lambda s: s["log"][0], ["p", "q"])}, x=None, p=None, q=None)
+    for run, order in (("t", "pq"), ("u", "qp")):
+        sends = [Send("team", {"log": [each]}) for each in order]
+        builder = way("", {START: (lambda _, to=sends: to, ["team"])}, team=inner.compile())
+        config = {"configurable": {"thread_id": run}, "max_concurrency": 1}
+        scope.runnable(builder.compile()).invoke({}, config)
+
+    assert replayed(scope, None, "t", "--compare", "u").code == 0
+
+
+def test_a_route_that_goes_on_behind_the_other_differs(scope):
+    """Either way round, and the route that is most alike is the one that is told of."""
+    builder = way(
+        "S>a", {"a": (lambda s: "a" if len(s["log"]) < s["n"] else END, ["a", END])}, a=None
+    )
+    graph = scope.runnable(builder.compile())
+    for n in (1, 4, 2):
+        graph.invoke({"n": n, "log": []}, {"configurable": {"thread_id": f"t-{n}"}})
+    shorter = replayed(scope, None, "t-2", "--compare", "t-4").findings
+    longer = replayed(scope, None, "t-4", "--compare", "t-2").findings
+
+    assert shorter == [("route", DIFFERS, "the end, where a was")]
+    assert longer == [("route", DIFFERS, "a, where the end was")]
+    assert replayed(scope, None, None, "--last", "1").findings == shorter
+
+
+def test_without_a_checkpointer_a_failed_run_is_not_resumed(scope):
+    """The next one begins anew, though both failed in their first superstep."""
+
+    def fails(_):
+        raise ValueError("no")
+
+    graph = scope.runnable(way("S>a", a=fails).compile())
+    for _ in range(2):
+        with context(run="r"), pytest.raises(ValueError, match="no"):
+            graph.invoke({})
+
+    assert replayed(scope, graph, "r").route == ["1 a", "1 a"]
 
 
 def test_a_repeated_node_counts_once(scope):

@@ -24,16 +24,15 @@ from .writer import Appended, Head, Writer
 
 
 @dataclass
-class Dropping:
+class Removal:
     """
-    The events ``[start, stop)`` of a partition that retention drops, as far as they were read.
-
-    They are read in steps that nobody waits for, and go in one.
+    The events ``[start, stop)`` that retention removes, read in steps that nobody waits for.
 
     Attributes:
-        frontier: The tree of those that were read, which are `carried` in sum.
-        found: Leaves and headers of the last step, from `at` on.
-        removed: What the event about it says, as of the `moment` of its epoch and first event.
+        frontier: The tree of those that were read; what they are counted for is `carried`.
+        leaves: Of the last step, from `at` on.
+        gone: What is gone of their details, and how many `details` are there, as of the `moment`
+            of its epoch and first event, in which all were read.
     """
 
     start: int
@@ -41,8 +40,9 @@ class Dropping:
     frontier: Frontier = field(default_factory=Frontier)
     carried: dict[str, Any] = field(default_factory=dict[str, Any])
     at: int = 0
-    found: Sequence[tuple[Any, Any]] = ()
-    removed: dict[str, Any] = field(default_factory=dict[str, Any])
+    leaves: Sequence[bytes] = ()
+    gone: int = 0
+    details: int = 0
     moment: tuple[int, int] | None = None
 
 
@@ -57,7 +57,7 @@ class LogTables:
 
     Attributes:
         label: The log's name in errors.
-        dropping: What retention is about to drop.
+        removal: What retention is about to remove.
         unnamed: See `Snapshot`.
     """
 
@@ -78,7 +78,7 @@ class LogTables:
         self._prepare = prepare
         self.unnamed = unnamed
         self._writer = Writer(database, ring, clock_ns=clock_ns, retention_us=retention_us)
-        self.dropping: Dropping | None = None
+        self.removal: Removal | None = None
         self._guard = ForkLock()
         reset_after_fork(self)
 

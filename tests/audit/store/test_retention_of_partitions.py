@@ -117,7 +117,7 @@ def test_whoever_is_erased_meanwhile_is_not_counted_twice(aged):
     log.prune(at_once=False)
     uid = log.subjects.resolve("eve", "acme")
     first = parts(log)[0]
-    assert log.tables.dropping is None or log.tables.dropping.start == first[0]
+    assert log.tables.removal is None or log.tables.removal.start == first[0]
     log.subjects.erase(uid, "acme")
     log.prune()
 
@@ -156,11 +156,11 @@ def test_a_process_that_dies_between_leaves_a_log_in_order(aged, postgres_url, s
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mnemoscope.audit.store.retention._drop", no_more)
+        patch.setattr(log.tables, "note", no_more)
         with pytest.raises(KeyboardInterrupt):
             log.prune()
     known.append(verify(log, checkpoints=notes))
-    log.tables.dropping = None
+    log.tables.removal = None
     removed = log.prune()
     known.append(verify(log, checkpoints=notes))
 

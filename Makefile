@@ -88,6 +88,16 @@ test-languages: $(STAMP)  ## Install the extras ner-fr, ner-ja, ner-ru and ner-z
 	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ner-fr,ner-ja,ner-ru,ner-zh]'
 	@$(PY) -m pytest -n 0 -q tests/memory/privacy/test_language_packages.py $(ARGS)
 
+build/kafka: tests/kit/kafka/pom.xml
+	@echo "==> Kafka from Maven"
+	@mvn -q -B -f $< dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$@ && touch $@
+
+test-kafka: $(STAMP)  ## Copy the audit trail to a real Kafka broker that is killed, compacts, expires and is tampered with
+	@if command -v java >/dev/null && command -v mvn >/dev/null; then $(MAKE) --no-print-directory build/kafka; \
+	else echo "no Java or Maven: what a Kafka broker tests is skipped" >&2; fi
+	@echo "==> tests with a real Kafka broker"
+	@KAFKA_TESTS=1 $(PY) -m pytest -n 0 -q tests/kafka $(ARGS)
+
 test-faults: $(STAMP)  ## Inject every fault at a small size
 	@echo "==> injected faults"
 	@$(PY) -m pytest -n auto --dist loadgroup -m fault $(ARGS)
@@ -265,6 +275,9 @@ sizing: $(STAMP)  ## Compute docs/sizing.md from what make fleet ARGS="--constan
 
 bench-journal: $(STAMP)  ## Measure how fast waiting writes are made again, and what they cost: ARGS="--writes N"
 	@$(PY) -m benchmarks.journal $(ARGS)
+
+stream-kills: $(STAMP)  ## Kill the stream of the audit trail, its writers and Kafka's broker a hundred times: ARGS="--rounds N"
+	@$(PY) -m tests.kit.stream_kills $(ARGS)
 
 keeping-kills: $(STAMP)  ## Kill sweepers of retention a hundred times, and look for damaged threads: ARGS="--threads N --kills N"
 	@$(PY) -W ignore -m tests.kit.keeping_kills $(ARGS)

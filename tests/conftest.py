@@ -37,6 +37,7 @@ pytest_plugins = [
     "tests.kit.crash_report",
     "tests.kit.work_units",
     "tests.kit.sealed_scopes",
+    "tests.kit.kafka_broker",
 ]
 
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 - what is made in it is pytest's, with a number of its own

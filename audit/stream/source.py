@@ -80,12 +80,17 @@ def ship(log: AuditLog, target: Target, *, with_details: bool = False) -> Iterat
                     # First in its batch: what it covers is acknowledged then.
                     records.insert(0, _checkpoint(snapshot, at, notes[at]))
                     noted = at
+                is_end = at < stop == size and stop in notes
+                end = [_checkpoint(snapshot, stop, notes[stop])] if is_end else []
             except UNREADABLE as exc:
                 what = f"events from {at:,} on cannot be read ({type(exc).__name__})"
                 raise TamperedError(what) from None
         if records:
             set_aside += target.send(records)
             at = max(at, records[-1].seq + (records[-1].kind == EVENT))
+        if end and at == stop:
+            noted = at
+            target.send(end)
         yield Shipped(at, size, set_aside, removed)
 
 

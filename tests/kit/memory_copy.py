@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 
 from mnemoscope.audit import AuditLog
 from mnemoscope.audit.stream import CopyRecord, Shipped, ship
@@ -39,6 +38,4 @@ class MemoryCopy:
 
 def ship_all(log: AuditLog, target: MemoryCopy, **options: bool) -> Shipped:
     """Ship *log* to its end, and return how far the copy is."""
-    shipped = ship(log, target, **options)
-    *_, last = [*takewhile(lambda each: each.at < each.size, shipped)], next(shipped)
-    return last
+    return next(each for each in ship(log, target, **options) if each.at == each.size)

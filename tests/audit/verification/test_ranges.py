@@ -12,11 +12,11 @@ from mnemoscope.audit.proof.merkle import Frontier, subtrees
 from mnemoscope.audit.verification import events, ranges, whole
 from mnemoscope.audit.verification.events import Pass
 from mnemoscope.audit.verification.tree import cut
-from mnemoscope.audit.verification.whole import verify
 from mnemoscope.memory.api import Usage
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from tests.kit import tampering
 from tests.kit.elapsed_days import live
+from tests.kit.verified import verify
 
 LEAVES = [bytes([each % 256]) * 32 for each in range(1_000)]
 

@@ -13,8 +13,8 @@ import pytest
 from mnemoscope.audit.database import schema
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.verification.whole import verify
 from tests.kit import database_attacks, tampering
+from tests.kit.verified import verify
 
 
 def is_shown(url, keys, verify=verify):

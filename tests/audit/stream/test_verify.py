@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mnemoscope.audit import AuditLog
 from mnemoscope.audit.stream import verify_copy
 from tests.kit import tampering
+from tests.kit.elapsed_days import live
 from tests.kit.memory_copy import MemoryCopy, ship_all
 from tests.kit.verified import verify
 
@@ -214,9 +215,79 @@ def test_a_checkpoint_that_is_kept_elsewhere_shows_that_the_copy_was_cut(log, co
     assert "is of more events than there are" in found.findings["tampered"][0]
 
 
-def test_what_retention_removed_is_no_loss_of_the_copy(copy, verified):
-    """The log says it itself, in an event that the copy has."""
-    assert verified(copy).as_document()["since"] == 0
+@pytest.fixture
+def pruned(tmp_path, subject_keys, event_factory):
+    """Return a log of a year whose first months retention has removed, and a copy from before."""
+    now_s = [NOW_NS // 10**9]
+    path = tmp_path / "year.db"
+    with closing(
+        AuditLog(path, subject_keys, clock_ns=lambda: now_s[0] * 10**9, retention_days=200)
+    ) as log:
+        for _month in range(12):
+            live(log, now_s, 30)
+            log.append([event_factory() for _ in range(300)])
+        before = MemoryCopy()
+        ship_all(log, before)
+        assert log.prune() > 256
+        log.checkpoint_now()
+        yield log, before
+
+
+def test_what_retention_removed_before_is_no_loss_of_the_copy(pruned, verified):
+    """The log says it itself, in an event that the copy has; the rest is proved from there on."""
+    log, _before = pruned
+    copy = MemoryCopy()
+    shipped = ship_all(log, copy)
+    found = verified(copy, key=signer(log))
+
+    assert shipped.removed == copy.kept[0].seq > 256
+    assert found.findings["tampered"] == found.findings["loss"] == []
+    assert found.valid_events == found.events == found.size - shipped.removed
+    assert found.signed == found.size
+    assert found.removals[0]["name"] == "retention.pruned"
+
+
+def test_a_copy_keeps_what_retention_removes_later(pruned, verified):
+    """The original is aged out, and the copy is whole."""
+    log, before = pruned
+    ship_all(log, before)
+
+    found = verified(before)
+    assert found.valid_events == found.events == found.size == found.signed
+
+
+def test_each_changed_byte_of_a_copy_is_found(tmp_path, subject_keys, event_factory, verified):
+    """Of every header, hash, number and name; keys and encrypted details are said not to be."""
+    with closing(AuditLog(tmp_path / "small.db", subject_keys, clock_ns=lambda: NOW_NS)) as log:
+        log.append([event_factory(), event_factory()])
+        log.checkpoint_now()
+        copy = MemoryCopy()
+        ship_all(log, copy)
+    assert verified(copy).state == "ok"
+
+    unseen = []
+    for place, record in enumerate(copy.kept):
+        for changed in flipped(record):
+            kept = [*copy.kept[:place], changed, *copy.kept[place + 1 :]]
+            if verified(MemoryCopy(kept)).state not in {"tampered", "unverifiable"}:
+                unseen.append(changed)
+    assert unseen == []
+
+
+def flipped(record):
+    """Yield a record with each of its bytes changed, one at a time."""
+    for name in ("header", "leaf"):
+        data = getattr(record, name)
+        for place in range(len(data)):
+            bit = 1 << (place % 8)
+            yield record._replace(
+                **{name: data[:place] + bytes([data[place] ^ bit]) + data[place + 1 :]}
+            )
+    yield record._replace(origin=record.origin[:-1] + "x")
+    yield record._replace(kind="events")
+    yield record._replace(seq=record.seq + 1)
+    yield record._replace(seq=-1)
+    yield record._replace(seq=1 << 80)
 
 
 def test_nothing_is_not_verified(verified):

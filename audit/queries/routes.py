@@ -43,7 +43,7 @@ class Route:
     The way of one graph from input to end, whoever resumed it.
 
     Attributes:
-        graph: Its name. None: it is not on record.
+        graph: Its name. None: its end is not on record, as of a process that was killed.
         is_whole: Whether it is known to begin where the graph does.
         steps: Tasks by superstep and id, each as it ended last.
         resumed: Supersteps that a resumed run began with, or a fork: events do not tell which.
@@ -57,8 +57,11 @@ class Route:
 
     def precedes(self, step: int, tasks: set[str]) -> bool:
         """Return whether a run of the graph that begins at *step* with *tasks* resumes it."""
-        # Without a checkpointer each turn begins at 1, which resumes nothing by itself.
-        return self.done + 1 == step and (step > 1 or not tasks.isdisjoint(self.steps[step]))
+        last = max(self.steps)
+        # Without a checkpointer each turn begins at 1, which resumes nothing by itself. A killed
+        # process has left no event of the tasks that it was at.
+        is_next = step in {self.done + 1, self.graph or last}
+        return is_next and (step > 1 or not tasks.isdisjoint(self.steps[step]))
 
     @property
     def done(self) -> int:
@@ -130,15 +133,16 @@ def route_of(rows: Sequence[AuditRow]) -> list[Superstep]:
     # In a thread, numbers grow from turn to turn, whichever process is recorded first.
     for graph, nodes in sorted(runs.items(), key=lambda run: min(node.step for node in run[1])):
         first, tasks = min(node.step for node in nodes), {node.task for node in nodes}
-        kind = graphs.get(graph), nodes[0].within
-        alike = [each for each in routes if (each.graph, each.within) == kind]
+        name, within = graphs.get(graph), nodes[0].within
+        alike = [r for r in routes if r.within == within and (r.graph or name) == (name or r.graph)]
         route = next((each for each in alike[::-1] if each.precedes(first, tasks)), None)
         if route is None:
             # The input of a thread's next turn, and its entry, are supersteps without nodes.
-            route = Route(*kind, first <= 1 or any(each.done + 3 == first for each in alike))
+            route = Route(name, within, first <= 1 or any(each.done + 3 == first for each in alike))
             routes.append(route)
         elif tasks.isdisjoint(route.steps.get(first, ())):
             route.resumed.add(first)
+        route.graph = route.graph or name
         for node in nodes:
             route.steps.setdefault(node.step, {})[node.task] = node
     return [*_ordered(routes)]

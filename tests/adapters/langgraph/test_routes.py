@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import operator
+import os
+import subprocess
+import sys
 from asyncio import to_thread
 from itertools import zip_longest
 from typing import Annotated, TypedDict
@@ -225,6 +228,26 @@ def test_a_run_that_ends_early_cannot_be_told(scope):
     assert replayed(scope, longer, "t").findings == [
         ("graph", UNKNOWN, "a → the end, where b follows")
     ]
+
+
+def test_a_run_that_was_about_to_go_on_cannot_be_told(scope, saver):
+    """What it was to do next is written, and a changed graph would do something else."""
+    builder = way("S>a b>E", {"a": (lambda _: "b", ["b", "c"])}, a=None, b=None, c=None)
+    held = scope.runnable(builder.compile(checkpointer=saver, interrupt_before=["b"]))
+    held.invoke({}, THREAD)
+    changed = way("S>a", {"a": (lambda _: "c", ["b", "c"])}, a=None, b=None, c=None)
+
+    assert replayed(scope, changed.compile(checkpointer=saver), "t").findings == [
+        ("graph", UNKNOWN, "a → the end, where c follows")
+    ]
+
+
+def test_a_superstep_that_was_left_before_its_end_cannot_be_told(scope):
+    """If it is the last one: the process may have been killed."""
+    scope.runnable(way("S>a a>b", a=None, b=None).compile()).invoke({}, THREAD)
+    wider = way("S>a a>b a>d", a=None, b=None, d=None).compile()
+
+    assert replayed(scope, wider, "t").findings == [("graph", UNKNOWN, "a → b, where b, d follows")]
 
 
 def test_a_run_that_failed_or_waits_goes_as_far_as_it_goes(scope, saver):
@@ -462,6 +485,54 @@ def test_a_run_that_a_breakpoint_held_goes_on(scope, saver):
 
     assert replayed(scope, None, "t").route == ["1 a", "2 b"]
     assert replayed(scope, graph, "t").findings == []
+
+
+KILLED = """
+import os, sqlite3, sys
+from typing import TypedDict
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
+from mnemoscope.memory import Mnemoscope, load_settings
+
+scope = Mnemoscope(load_settings(sinks="audit", pii_model="none"))
+
+def b(_):
+    if os.environ.get("KILL"):
+        while scope.flush(timeout_s=60) and len(list(scope.audit.rows(run="t"))) < 2:
+            pass
+        os.kill(os.getpid(), 9)
+    return {}
+
+builder = StateGraph(TypedDict("S", {"n": int}))
+for name, node in {"a": lambda _: {}, "b": b, "e": lambda _: {}, "c": lambda _: {}}.items():
+    builder.add_node(name, node)
+builder.add_edge(START, "a")
+builder.add_edge("a", "b")
+builder.add_edge("a", "e")
+builder.add_edge(["b", "e"], "c")
+states = sqlite3.connect("states.db", check_same_thread=False)
+graph = scope.runnable(builder.compile(checkpointer=SqliteSaver(states)))
+config = {"configurable": {"thread_id": "t"}}
+graph.invoke({"n": 1} if os.environ.get("KILL") else None, config)
+scope.close()
+"""
+
+
+@pytest.mark.long
+def test_a_run_of_a_killed_process_goes_on_in_another_one(scope, saver, tmp_path):
+    """With the tasks that were under way, of which no event is left."""
+    ends = []
+    for kill in ("yes", ""):
+        variables = {**os.environ, "KILL": kill, "HOME": str(tmp_path)}
+        program = [sys.executable, "-W", "ignore", "-c", KILLED]
+        ends.append(subprocess.run(program, cwd=tmp_path, env=variables, check=False).returncode)
+        found = replayed(scope, None, "t")
+        assert found.route == ["1 a", "2 e" if kill else "2 b, e"] + ["3 c"] * (not kill)
+    builder = way("S>a a>b a>e", a=None, b=None, e=None, c=None)
+    builder.add_edge(["b", "e"], "c")
+
+    assert ends == [-9, 0]
+    assert replayed(scope, builder.compile(), "t").findings == []
 
 
 def test_another_graph_and_one_without_edges_cannot_be_told(scope, saver):

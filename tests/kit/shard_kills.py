@@ -40,6 +40,7 @@ class ShardTally:
         acknowledged: Calls that were over.
         recorded: Events that are in the trail, in whichever shard.
         declared: Events that a shard declares as lost, none of which was under way.
+        ended: Ends of killed writers that shards tell: each in every shard that it wrote.
         states: What `verify` finds in each shard.
         findings: The first of it.
     """
@@ -48,6 +49,7 @@ class ShardTally:
     acknowledged: int = 0
     recorded: int = 0
     declared: int = 0
+    ended: int = 0
     states: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
 
@@ -55,7 +57,8 @@ class ShardTally:
     def is_good(self) -> bool:
         """Whether nothing that was acknowledged is missing, and every shard verifies."""
         is_whole = self.recorded >= self.acknowledged and not self.declared
-        return is_whole and set(self.states) == {"ok"}
+        each_round = WRITERS // 2 * (OLD + NEW)
+        return is_whole and set(self.states) == {"ok"} and self.ended >= self.rounds * each_round
 
 
 def kill_writers(trail: ShardedTrail, rounds: int, seed: int = 0) -> ShardTally:
@@ -67,6 +70,7 @@ def kill_writers(trail: ShardedTrail, rounds: int, seed: int = 0) -> ShardTally:
     log = trail.log(NEW)
     tally.recorded = log.count()
     tally.declared = sum(map(_declared, log.shards))
+    tally.ended = sum(map(_ended, log.shards))
     reports, _notes = verify_shards(log)
     tally.states = tuple(each.state for each in reports)
     tally.findings = tuple(
@@ -81,6 +85,12 @@ def _declared(log: AuditLog) -> int:
         found = snapshot.execute("SELECT header FROM audit_event WHERE operation = 'audit.gap'")
         data = [orjson.loads(bytes(header))["data"] for (header,) in found.fetchall()]
         return sum(each["count"] for each in data if each["reason"] != "under_way")
+
+
+def _ended(log: AuditLog) -> int:
+    with log.reading() as snapshot:
+        statement = "SELECT count(*) FROM audit_event WHERE operation = 'writer.ended'"
+        return int(snapshot.execute(statement).fetchone()[0])
 
 
 def _killed(trail: ShardedTrail, life_s: float) -> int:

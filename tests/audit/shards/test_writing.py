@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 
 import pytest
 
@@ -150,6 +152,19 @@ def test_one_process_signs_over_the_shards_for_all_within_a_minute(sharded):
     trail.close()
 
     assert _said(sharded.log().shards[0], "shards.signed") == 1
+
+
+@pytest.mark.long
+def test_what_waits_in_a_spool_elsewhere_is_not_called_lost(sharded):
+    """What a writer that is gone has lost is told once every shard has what it left."""
+    sharded.write(2, TENANTS)
+    with closing(sqlite3.connect(sharded.log().shards[1].path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        sharded.write(2, TENANTS)
+
+        with pytest.raises(AuditError, match="spool of audit shard 1"):
+            sharded.log(2).recorded_beside(0, "00000000000000aa")
+        assert sharded.log(2).recorded_beside(1, "00000000000000aa") == []
 
 
 def _size(log):

@@ -10,6 +10,7 @@ import pytest
 
 from mnemoscope.audit import AuditError, AuditLog
 from mnemoscope.memory.api import Usage
+from tests.audit.store.test_retention import AuditSink
 from tests.kit.writer_kills import verify
 
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -209,6 +210,23 @@ def test_a_reader_holds_what_it_reads(aged):
     assert waited_s < 5
     assert log.prune() > 0
     assert verify(log).state == "ok"
+
+
+def test_a_process_at_work_goes_on_without(aged, caplog):
+    """The trail is not taken to be away: what goes by age goes another day."""
+    log, _notes = aged
+    now_s = [0.0]
+    sink = AuditSink(log, checkpoint_every_s=1e9, clock=lambda: now_s[0])
+    sink.probe()
+    with log.reading():
+        sink.beat()
+    before = parts(log)[0][0]
+    now_s[0] += 86_401
+    sink.beat()
+    sink.close(1.0)
+
+    assert (before, parts(log)[0][0] > 0) == (0, True)
+    assert "nothing is removed by age today" in caplog.text
 
 
 def test_a_clock_ahead_drops_nothing(log, calendar, event_factory):

@@ -18,6 +18,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import CachePolicy, Command, RetryPolicy, Send, interrupt
+from langsmith import tracing_context
+from langsmith.run_helpers import get_tracing_context
 
 from mnemoscope.memory import Mnemoscope, context, load_settings
 from tests.kit.graph_shapes import SHAPES, play
@@ -163,6 +165,23 @@ def test_a_router_that_asks_a_model_or_a_tool_is_not_let(scope, saver, asks):
     assert found.undecided == {"router raised PermissionError": 1}
     assert len(asked) == (asks == "tool")
     assert len(list(model.messages)) == 9 - (asks == "model")
+
+
+def test_what_a_replay_does_is_traced_by_nobody(scope, saver):
+    """LangSmith would be given the state."""
+    traced = []
+
+    def router(_):
+        traced.append(get_tracing_context()["enabled"])
+        return END
+
+    builder = way("S>a", {"a": (router, [END])}, a=None)
+    graph = scope.runnable(builder.compile(checkpointer=saver))
+    graph.invoke({"log": []}, THREAD)
+    with tracing_context(enabled=True):
+        replayed(scope, graph, "t")
+
+    assert traced[-1] is False
 
 
 def test_a_router_that_is_skipped_is_not_called(scope, saver):
@@ -402,6 +421,19 @@ def test_a_cached_node_leaves_no_event_and_no_difference(scope):
     assert replayed(scope, graph, "u").findings == [
         ("route", UNKNOWN, "what led to c is not on record")
     ]
+
+
+def test_a_cached_node_beside_others_is_not_missed(scope):
+    """Its superstep is on record, and goes on."""
+    builder = way("S>a a>d d>c", a=None, c=None, d=None)
+    builder.add_node("b", lambda _: {"log": ["b"]}, cache_policy=CachePolicy())
+    builder.add_edge("a", "b")
+    graph = scope.runnable(builder.compile(cache=InMemoryCache()))
+    for run in "tu":
+        graph.invoke({}, {"configurable": {"thread_id": run}})
+
+    assert replayed(scope, graph, "u").route == ["1 a", "2 d", "3 c"]
+    assert replayed(scope, graph, "u").findings == []
 
 
 def test_a_join_behind_what_is_missing_is_not_said_to_differ(scope):

@@ -75,6 +75,8 @@ def verify_copy(
         CopyError: It cannot be read to its end.
         ValueError: The key is not one.
     """
+    if key is not None:
+        verified("", key)  # one that is none is found before anything is read
     with closing(temporary_database()) as database:
         database.execute(_TABLE)
         database.executemany(_INSERT, _rows(copy, progress))

@@ -156,6 +156,20 @@ def test_a_changed_event_before_the_first_proof_is_found(log, copy, verified):
     assert verified(late, key=signer(log)).state == "tampered"
 
 
+def test_a_changed_last_event_of_a_copy_that_begins_late_is_found(log, copy, verified):
+    """With a hash to fit: nothing follows it, and it is in no tree but that of its proof."""
+    late = without(copy, 0, 50)
+    late.expired = 50
+    last = max(each.seq for each in events(copy))
+    late.kept = [each for each in late.kept if each.kind == "event" or each.seq > last]
+    place = next(n for n, each in enumerate(late.kept) if each.seq == last)
+    header = late.kept[place].header.replace(b'"nested":false', b'"nested":true')
+    leaf = sha256(b"\0" + header).digest()
+    late.kept[place] = late.kept[place]._replace(header=header, leaf=leaf)
+
+    assert verified(late, key=signer(log)).state == "tampered"
+
+
 def test_a_copy_that_begins_late_needs_the_key(copy, verified):
     """The event that names it is gone."""
     late = without(copy, 0, 50)
@@ -242,6 +256,7 @@ def test_what_retention_removed_before_is_no_loss_of_the_copy(pruned, verified):
 
     assert shipped.removed == copy.kept[0].seq > 256
     assert found.findings["tampered"] == found.findings["loss"] == []
+    assert not any("begins later" in each for each in found.findings["unverifiable"])
     assert found.valid_events == found.events == found.size - shipped.removed
     assert found.signed == found.size
     assert found.removals[0]["name"] == "retention.pruned"

@@ -10,7 +10,7 @@ import pytest
 
 from mnemoscope.audit import AuditError
 from tests.kit.command_line import run
-from tests.kit.sharded_trails import TENANTS
+from tests.kit.sharded_trails import TENANTS, ShardedTrail
 
 SHARDS = 4
 
@@ -143,3 +143,23 @@ def test_a_log_of_customers_is_asked_for_by_its_shard(sharded, files):
     """To erase in the first alone would look like an erasure."""
     with pytest.raises(AuditError, match="shards"):
         sharded.log().subjects.resolve("ada", TENANTS[0])
+
+
+def test_shards_of_one_postgresql_verify_and_a_change_in_one_shows(
+    postgres, tmp_path, monkeypatch, capsys
+):
+    """They are schemas of one database, with a lane of each process for each."""
+    psycopg = pytest.importorskip("psycopg", reason="needs mnemoscope[postgres]")
+    trail = ShardedTrail(tmp_path, postgres.new_database())
+    for name, value in trail.environment().items():
+        monkeypatch.setenv(name, value)
+    trail.write(2, TENANTS)
+    trail.write(3, TENANTS)
+    assert found(capsys)[::2] == (0, [])
+
+    with psycopg.connect(trail.settings["audit_url"]) as connection:
+        connection.execute("UPDATE audit_shard_2.audit_detail SET salt = sealed")
+    code, verdicts, _tampered = found(capsys)
+
+    assert code == 1
+    assert ["TAMPERED" in each for each in verdicts] == [False, False, True]

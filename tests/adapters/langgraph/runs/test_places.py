@@ -7,6 +7,7 @@ from typing import TypedDict
 
 import orjson
 import pytest
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, Send, interrupt
@@ -70,6 +71,22 @@ def test_a_node_of_a_subgraph_has_the_task_around_it(scope, sink):
 
     assert (first.within, second.within) == (sub.task, calls.task)
     assert first.graph != sub.graph
+
+
+def test_a_graph_in_a_tool_is_within_the_task_that_calls_the_tool(scope, sink):
+    """The tool stands between, and is no task."""
+    inner = graph_of(("x", lambda _: {}))
+
+    @tool
+    def delegate() -> str:
+        """Have another graph do it."""
+        inner.invoke({})
+        return "done"
+
+    scope.runnable(graph_of(("calls", lambda _: {"text": delegate.invoke({})}))).invoke({})
+    (_, inside), (_, around) = places(scope, sink)
+
+    assert inside.within == around.task
 
 
 def test_tasks_of_one_node_in_one_superstep_are_told_apart(scope, sink):

@@ -106,6 +106,14 @@ def test_a_record_of_another_log_is_found(copy, verified):
     assert found.findings["tampered"] == ["1 records are of another log, or of none"]
 
 
+@pytest.mark.parametrize("change", [{"kind": "other"}, {"seq": -1}, {"seq": 1 << 80}])
+def test_a_record_that_is_none_of_a_log_is_found(copy, verified, change):
+    """Added to a copy that has everything: whatever is in it is proved, or found."""
+    found = verified(MemoryCopy([*copy.kept, events(copy)[3]._replace(**change)]))
+
+    assert found.findings["tampered"] == ["1 records are of another log, or of none"]
+
+
 @pytest.mark.parametrize(("start", "stop"), [(20, 21), (100, 200), (259, 260)])
 def test_missing_events_are_found_where_a_checkpoint_covers_them(copy, verified, start, stop):
     """A checkpoint is sent behind what it covers."""

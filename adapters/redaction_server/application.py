@@ -22,10 +22,17 @@ from anyio.to_thread import run_sync
 from google.protobuf.json_format import (  # type: ignore[import-untyped]
     MessageToDict,
     ParseDict,
+    ParseError,
 )
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -88,8 +95,8 @@ def build_redaction_server(service: RedactionService) -> Starlette:
         if path in _PATHS:
             headers = {each: of for each in _GOES_ON if (of := request.headers.get(each))}
             headers |= {"content-type": kind, "content-encoding": "gzip"}
-            await run_sync(_send_on, pool, service, path, redacted, headers)
-            redacted = b"{}" if kind == _JSON else b""  # OTLP's answer to what was taken
+            taken = await run_sync(_send_on, pool, service, path, redacted, headers)
+            redacted = _outcome(path, taken, is_json=kind == _JSON)
         return Response(redacted, media_type=kind)
 
     async def closed(request: Request) -> Response:
@@ -147,7 +154,7 @@ def _redacted(service: RedactionService, path: str, kind: str, body: bytes) -> b
 
 def _send_on(
     pool: urllib3.PoolManager, service: RedactionService, path: str, body: bytes, headers: Any
-) -> None:
+) -> bytes:
     address = f"{(service.forward or '').rstrip('/')}{path}"
     packed = gzip.compress(body, 1)
     try:
@@ -166,6 +173,25 @@ def _send_on(
         # Without its text, which may quote the document.
         after = reply.headers.get("retry-after")
         raise _RefusedError(max(reply.status, 400), "the next receiver refused it", after)
+    return reply.data
+
+
+def _outcome(path: str, taken: bytes, *, is_json: bool) -> bytes:
+    """Return OTLP's answer: how much the next receiver rejected, and not its words."""
+    of_logs = path == "/v1/logs"
+    answer: Any = ExportLogsServiceResponse if of_logs else ExportTraceServiceResponse
+    field = "rejected_log_records" if of_logs else "rejected_spans"
+    try:
+        told = (
+            ParseDict(orjson.loads(taken or b"{}"), answer(), ignore_unknown_fields=True)
+            if is_json
+            else answer.FromString(taken)
+        )
+        rejected = getattr(told.partial_success, field)
+    except (DecodeError, ParseError, orjson.JSONDecodeError):
+        rejected = 0  # it was taken, by something with an answer of its own
+    said = answer(partial_success={field: rejected}) if rejected else answer()
+    return orjson.dumps(MessageToDict(said)) if is_json else bytes(said.SerializeToString())
 
 
 def _refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:

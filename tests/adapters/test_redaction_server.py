@@ -10,9 +10,14 @@ import time
 
 import pytest
 import uvicorn
+from google.protobuf.json_format import ParseDict
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -399,6 +404,36 @@ class TestForwarding:
             503,
             "the next receiver cannot be reached",
         )
+
+    @pytest.mark.parametrize("kind", ["json", "protobuf"])
+    @pytest.mark.parametrize(
+        ("path", "field"), [("traces", "rejectedSpans"), ("logs", "rejectedLogRecords")]
+    )
+    def test_what_a_receiver_rejects_of_a_document_is_told_without_its_words(
+        self, http_receiver, kind, path, field
+    ):
+        """Whoever sent the document counts it, as OTLP has it."""
+        responses = {"traces": ExportTraceServiceResponse, "logs": ExportLogsServiceResponse}
+        told = {"partialSuccess": {field: "3", "errorMessage": CANARY}}
+        packed = ParseDict(told, responses[path]()).SerializeToString()
+        said = json.dumps(told).encode() if kind == "json" else packed
+        http_receiver.answer = lambda handler: http_receiver.respond(handler, 200, said)
+        root = {"traces": "resourceSpans", "logs": "resourceLogs"}[path]
+        client = client_of(forward=http_receiver.url)
+        sent = {"json": {root: []}} if kind == "json" else {"content": b"", "headers": PROTOBUF}
+        answer = client.post(f"/v1/{path}", **sent)
+
+        found = answer.json() if kind == "json" else responses[path].FromString(answer.content)
+        expected = {"partialSuccess": {field: "3"}}
+        assert found == (expected if kind == "json" else ParseDict(expected, responses[path]()))
+
+    def test_an_answer_that_is_no_otlp_is_a_success(self, http_receiver):
+        """Some receivers say "ok"."""
+        http_receiver.answer = lambda handler: http_receiver.respond(handler, 200, b"ok")
+        client = client_of(forward=http_receiver.url)
+        answer = client.post("/v1/traces", json={"resourceSpans": []})
+
+        assert (answer.status_code, answer.content) == (200, b"{}")
 
     def test_what_a_receiver_refuses_is_told_without_its_words(self, http_receiver):
         """They may quote the document; when to come again is kept."""

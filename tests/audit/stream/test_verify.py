@@ -292,7 +292,7 @@ def test_each_changed_byte_of_a_copy_is_found(tmp_path, subject_keys, event_fact
     for place, record in enumerate(copy.kept):
         for changed in flipped(record):
             kept = [*copy.kept[:place], changed, *copy.kept[place + 1 :]]
-            if verified(MemoryCopy(kept)).state not in {"tampered", "unverifiable"}:
+            if verified(MemoryCopy(kept)).state != "tampered":
                 unseen.append(changed)
     assert unseen == []
 

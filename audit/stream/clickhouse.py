@@ -1,8 +1,4 @@
-"""
-A copy in ClickHouse: rows with their proofs, and the sums of hours that dashboards read.
-
-The rows go through ClickHouse's own client. Everything else is SQL, in the files beside this one.
-"""
+"""A copy in ClickHouse: rows with proofs, and sums for dashboards. Its SQL is beside this file."""
 
 from __future__ import annotations
 
@@ -20,8 +16,8 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 from .record import EVENT, CopyRecord, SealedDetail
 from .target import CopyError
 
-_CHECKPOINT, _EVENT = "origin size proof leaf", "origin seq run header leaf"
-_DETAIL = "detail_subject detail_key detail detail_expires_us"
+_CHECKPOINT = "origin size proof leaf"
+_EVENT = "origin seq run header leaf detail_subject detail_key detail detail_expires_us"
 _NO_DETAIL = SealedDetail("", "", b"", 1 << 62)
 _AS_BYTES = dict.fromkeys(("header", "leaf", "detail"), "bytes")
 
@@ -31,7 +27,7 @@ class ClickHouseCopy:
     A copy in a database of ClickHouse, to be written or read.
 
     Args:
-        url: ``clickhouse://user:password@host:port/database``, with ``?secure=true`` for TLS; or
+        url: ``clickhouse://user:password@host:port/database``; ``?secure=true`` for TLS; or
             ``chdb:///folder``, an engine in this process.
 
     Raises:
@@ -44,11 +40,14 @@ class ClickHouseCopy:
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        self._label = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-        self._origin = ""
+        try:
+            place = f"{parts.hostname or ''}:{parts.port or ''}".rstrip(":")
+        except ValueError:  # quotes it, and what stands there may be a password
+            raise ValueError("a ClickHouse is at clickhouse://user:password@host:port/db") from None
+        self._label, self._origin = f"{parts.scheme}://{place}{parts.path}", ""
         with self._asking("reached"):
-            dsn, is_secure = parts._replace(query="").geturl(), parts.query == "secure=true"
-            self._client: Any = get_client(dsn=dsn, secure=is_secure)
+            dsn = parts._replace(query="").geturl()
+            self._client: Any = get_client(dsn=dsn, secure=parts.query == "secure=true")
 
     def resume_at(self, origin: str) -> int:
         """Make tables and views, and return the number of the event to go on from."""
@@ -65,9 +64,11 @@ class ClickHouseCopy:
         events = [each for each in records if each.kind == EVENT]
         rows = [(*each[:1], *each[2:6], *(each.detail or _NO_DETAIL)) for each in events]
         notes = [(*each[:1], each.seq, *each[4:6]) for each in records if each.kind != EVENT]
+        sent = {"audit_checkpoint": (_CHECKPOINT, notes), "audit_event": (_EVENT, rows)}
         with self._asking("written"):
-            self._insert("audit_checkpoint", _CHECKPOINT, notes)
-            self._insert("audit_event", f"{_EVENT} {_DETAIL}", rows)
+            for table, (columns, found) in sent.items():
+                if found:  # acknowledged when it is stored, whatever the user's profile says
+                    self._client.insert(table, found, columns.split(), settings={"async_insert": 0})
             self._sum_up()
         return 0
 
@@ -98,10 +99,6 @@ class ClickHouseCopy:
         # Where no hour is over, the mark alone may be another one: the last hour goes on.
         for statement in sums if given["until"] > given["since"] else sums[-1:] if is_all else ():
             self._client.command(statement, given)
-
-    def _insert(self, table: str, columns: str, rows: Sequence[Any]) -> None:
-        if rows:  # acknowledged when they are stored, whatever the profile of the user says
-            self._client.insert(table, rows, columns.split(), settings={"async_insert": 0})
 
     @contextmanager
     def _asking(self, what: str) -> Generator[None]:

@@ -286,6 +286,14 @@ def test_a_copy_that_cannot_be_reached_is_named_without_its_password():
     )
 
 
+def test_a_url_that_is_none_is_refused_without_quoting_it():
+    """What stands where a port should be may be a password."""
+    with pytest.raises(ValueError, match="a ClickHouse is at clickhouse://") as failed:
+        open_target("clickhouse://somebody:pass-word-1")
+
+    assert "pass-word" not in str(failed.value)
+
+
 def test_an_error_of_the_server_quotes_nothing_of_a_row(log, target, clickhouse):
     """ClickHouse's own words may have the values in them."""
     ship_all(log, target)

@@ -252,6 +252,9 @@ dashboards: $(STAMP)  ## Build the dashboards and alert rules anew from grafana/
 console-pictures: $(STAMP)  ## Draw the console's pages for the docs, each at three widths (needs Chromium)
 	@$(PY) docs/console_pictures.py $(ARGS)
 
+clickhouse-picture: $(STAMP)  ## Plot what the dashboard over ClickHouse shows of synthetic events: ARGS="--events N"
+	@$(PY) docs/clickhouse_picture.py $(ARGS)
+
 dashboard-pictures: $(STAMP)  ## Rehearse the stack and plot what its dashboards show (needs Prometheus)
 	@$(PY) docs/dashboard_pictures.py $(ARGS)
 
@@ -305,6 +308,9 @@ bench-deviations: $(STAMP)  ## Plant stories in noisy weeks, count what is found
 
 bench-console: $(STAMP)  ## Measure what a thousand look-ups a second at the console cost a writer: ARGS="--lookups N"
 	@$(PY) -m benchmarks.console_lookups $(ARGS)
+
+bench-clickhouse: $(STAMP)  ## Ask the dashboard's questions of 100 million events in ClickHouse, and of 10 million in PostgreSQL: ARGS="--events N --postgres N"
+	@$(PY) -m benchmarks.clickhouse $(ARGS)
 
 bench-verdicts: $(STAMP)  ## Make 10,000 verdicts of all rules again, and have one fact of each changed: ARGS="--verdicts N"
 	@$(PY) -m benchmarks.verdicts $(ARGS)

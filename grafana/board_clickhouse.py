@@ -44,7 +44,7 @@ SELECT toDateTime(day, 'UTC') AS time, {_NAMED.format("feature")}, sum(cost_usd)
 FROM audit_spend
 WHERE $__dateFilter(day) AND {_LOG}
 GROUP BY time, feature
-ORDER BY time"""
+ORDER BY time, feature"""
             ),
             stacked=True,
         ),

@@ -98,7 +98,7 @@ def made_plain(url: str) -> None:
         for each in postgres_partitions.TABLES:
             connection.execute(f"ALTER TABLE {each} RENAME TO moved_{each}".encode())
         for each in statements:
-            if postgres_partitions.of_partition(each, 0) != each:
+            if any(postgres_partitions.of_partitions([each], 0)):
                 connection.execute(each.encode())
         for each in postgres_partitions.TABLES:
             connection.execute(f"INSERT INTO {each} SELECT * FROM moved_{each}".encode())  # noqa: S608 - ours

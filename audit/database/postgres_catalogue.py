@@ -154,10 +154,9 @@ def wrong_definitions(
     written, wanted = _Statements(statements), {**tables}
     for each in {part.table for part in parts} & wanted.keys():
         wanted[each] = TableDefinition(tables[each].columns, (), _PARTED)
-    for part in parts:
-        of_part = [postgres_partitions.of_partition(each, part.first) for each in statements]
-        written.add(of_part)
-        wanted[part.name] = tables[part.table]._replace(kind=_PART)
+    for first in {part.first for part in parts}:
+        written.add([*postgres_partitions.of_partitions(statements, first)])
+    wanted |= {part.name: tables[part.table]._replace(kind=_PART) for part in parts}
     wrong = [*_wrong_bounds(connection, parts), *_wrong(connection, wanted, written)]
     shadows: list[Any] = connection.execute(_SHADOWS.encode()).fetchall()
     wrong += [f"the {each} comes before the server's own" for (each,) in shadows]
@@ -219,12 +218,13 @@ class _Statements:
     def __init__(self, statements: Sequence[str]) -> None:
         self.indexes: dict[str, dict[str, str]] = {}
         self.triggers: dict[str, dict[str, str]] = {}
+        self._bodies: dict[str, str] = {}
         self.add(statements)
 
     def add(self, statements: Sequence[str]) -> None:
         """Add what *statements* make."""
         functions = (_FUNCTION.match(each) for each in statements)
-        bodies = {found[1]: found[2] for found in functions if found}
+        self._bodies |= {found[1]: found[2] for found in functions if found}
         for each in (" ".join(statement.split()) for statement in statements):
             if index := re.match(r"CREATE (?:UNIQUE )?INDEX (\w+) ON (\w+)", each):
                 self.indexes.setdefault(index[2], {})[index[1]] = each
@@ -234,7 +234,7 @@ class _Statements:
             elif trigger := re.match(r"CREATE TRIGGER (\w+) (.*) ON (\w+) .* FUNCTION (\w+)", each):
                 moments = sum(_MOMENTS.get(word, 0) for word in trigger[2].split())
                 kind = moments + ("FOR EACH ROW" in each)
-                body = f"{kind} {trigger[4]} {bodies[trigger[4]]}"
+                body = f"{kind} {trigger[4]} {self._bodies[trigger[4]]}"
                 self.triggers.setdefault(trigger[3], {})[trigger[1]] = body
 
 

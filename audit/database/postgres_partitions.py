@@ -68,9 +68,11 @@ def _partition(found: tuple[str, str, str, bool, bool]) -> Partition:
     return Partition(table, first, stop, name, is_sound, is_own)
 
 
-def of_partition(statement: str, first: int) -> str:
-    """Return a statement about `TABLES` as one about their partitions that begin with *first*."""
-    return _NAMES.sub(lambda name: f"{name[0]}_{first}", statement)
+def of_partitions(statements: Iterable[str], first: int) -> Iterator[str]:
+    """Yield those of *statements* that make `TABLES`, for the partitions from event *first* on."""
+    for each in statements:
+        if _NAMES.search(each):
+            yield _NAMES.sub(lambda name: f"{name[0]}_{first}", each)
 
 
 def added(statements: Iterable[str], first: int, stop: int) -> Iterator[str]:
@@ -82,7 +84,7 @@ def added(statements: Iterable[str], first: int, stop: int) -> Iterator[str]:
         first: Number of the first event.
         stop: And of the first behind it.
     """
-    yield from (of_partition(each, first) for each in statements if _NAMES.search(each))
+    yield from of_partitions(statements, first)
     for each in TABLES:
         yield (
             f"ALTER TABLE {each} ATTACH PARTITION {each}_{first} FOR VALUES "

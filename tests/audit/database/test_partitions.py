@@ -274,6 +274,7 @@ SAID = {
     "a gap": "the partitions of audit_event are not all there",
     "other bounds": "audit_detail has other partitions than audit_event",
     "a row of another": "audit_usage_512 has rows of other partitions",
+    "partitioned by a function": "audit_usage is not a plain table",
     "with a spy": "the trigger spy of audit_event is defined otherwise than it was made",
 }
 

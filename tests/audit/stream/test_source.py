@@ -162,10 +162,11 @@ def test_a_log_that_was_put_back_is_not_shipped(log, target):
         ship_all(log, target)
 
 
-def test_events_that_are_missing_in_the_log_are_found(path, log, target):
+@pytest.mark.parametrize(("first", "last"), [(20, 20), (255, 260)])
+def test_events_that_are_missing_in_the_log_are_found(path, log, target, first, last):
     """A copy with a hole would say that the copy was changed."""
     with closing(sqlite3.connect(path)) as connection, tampering.unguarded(connection):
-        connection.execute("DELETE FROM audit_event WHERE seq = 20")
+        connection.execute("DELETE FROM audit_event WHERE seq BETWEEN ? AND ?", (first, last))
 
-    with pytest.raises(AuditError, match="events 20 to 20 are missing"):
+    with pytest.raises(AuditError, match=f"events {first} to {last} are missing"):
         ship_all(log, target)

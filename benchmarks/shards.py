@@ -52,6 +52,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--writers", type=int, default=8)
     parser.add_argument("--commit-delay", type=int, nargs="*", default=[0, 5_000])
+    parser.add_argument("--replica-ms", type=int, default=0)
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     server = Postgres(folder, fsync=True)
@@ -97,6 +98,8 @@ def _round(url: str, shards: int, given: Any, *, is_skewed: bool) -> tuple[float
     """Return events a second, and how busy all cores of the machine were."""
     settings = {"audit_url": url, "audit_shards": shards, "audit_pseudonym_key": KEY}
     _first_events(settings, shards)
+    if given.replica_ms:
+        _slow_commits(url, shards, given.replica_ms)
     begin_at, end_at = time.time() + 0.5, time.time() + 0.5 + given.seconds
     children = []
     for number in range(given.writers):
@@ -120,6 +123,20 @@ def _first_events(settings: dict[str, Any], shards: int) -> None:
     log = open_audit(**settings)
     log.append([_event("f" * 16, each, f"tenant-{each}") for each in range(1, 40 * shards)])
     log.close()
+
+
+def _slow_commits(url: str, shards: int, replica_ms: int) -> None:
+    """Have whoever moves the end of a log sleep as its transaction commits."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        sleep = f"BEGIN PERFORM pg_catalog.pg_sleep({replica_ms / 1e3}); RETURN NULL; END"
+        connection.execute(
+            f"CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS '{sleep}'".encode()
+        )
+        for schema in ("public", *(f"audit_shard_{number}" for number in range(1, shards))):
+            connection.execute(
+                f"CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON {schema}.audit_log DEFERRABLE "
+                "INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.slow()".encode()
+            )
 
 
 def _event(writer: str, number: int, tenant: str) -> Event:

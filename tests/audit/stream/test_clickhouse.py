@@ -231,6 +231,18 @@ def test_what_somebody_changes_is_found(log, target, clickhouse, verified, chang
     assert verified().findings["tampered"]
 
 
+def test_what_a_later_row_hides_is_found_too(log, target, clickhouse, verified):
+    """It is there until a merge, and who reads without FINAL sees it."""
+    target.resume_at(origin_of(log))
+    records = every_record(log)
+    target.send([each._replace(header=each.header + b" ") for each in records if each.seq == 9])
+    ship_all(log, target)
+    target.send(records)
+    assert stored(clickhouse) == sealed(log)
+
+    assert "differs" in "".join(verified().findings["tampered"])
+
+
 def test_a_month_that_is_gone_is_found(tmp_path, subject_keys, event_factory, clickhouse, verified):
     """Dropping a partition is one command, and no row of it is left to say so."""
     now_ns = [NOW_NS]

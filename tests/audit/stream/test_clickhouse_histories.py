@@ -5,6 +5,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from contextlib import closing
 
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 
 from mnemoscope.audit import AuditLog
 from mnemoscope.audit.stream import CopyError, CopyRecord, open_target, ship
+from tests.kit import tampering
 from tests.kit.clickhouse import clickhouse
 from tests.kit.lengths import examples
 from tests.kit.sample_events import events
@@ -126,3 +130,44 @@ def test_a_copy_is_its_log_however_often_the_stream_breaks_off(
             for table in (view, f"audit_{name}_hours")
         )
         assert shown == added
+
+
+_STREAM = """
+import sys
+from mnemoscope.audit import AuditLog
+from mnemoscope.audit.stream import open_target, ship, source
+from mnemoscope.telemetry.event.subject import SubjectKeys
+
+source.BATCH = 32
+log = AuditLog("sqlite:///" + sys.argv[1], SubjectKeys(b"sixteen bytes or more"))
+for shipped in ship(log, open_target(sys.argv[2])):
+    print(shipped.at, flush=True)
+    if shipped.at == shipped.size:
+        break
+"""
+
+
+@pytest.mark.long
+def test_a_stream_that_is_killed_loses_nothing(tmp_path, subject_keys, event_factory):
+    """By SIGKILL, in the middle of whatever the engine does with a batch."""
+    from tests.kit.clickhouse import ClickHouse
+
+    path, url = tmp_path / "audit.db", f"chdb://{tmp_path / 'clickhouse'}"
+    tampering.build(path, subject_keys, event_factory, 600)
+    chance = random.Random(7)  # noqa: S311 - the same again
+    command = [sys.executable, "-c", _STREAM, str(path), url]
+    for _ in range(6):
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as stream:
+            for _ in range(chance.randrange(1, 4)):
+                stream.stdout.readline()
+            time.sleep(chance.random() / 10)
+            stream.kill()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+    asked = "SELECT seq, header, leaf FROM audit_event"
+    with closing(AuditLog(path, subject_keys)) as log, log.reading() as snapshot:
+        wanted = snapshot.execute(f"{asked} ORDER BY seq").fetchall()
+    with closing(ClickHouse(tmp_path / "clickhouse")) as copied:
+        assert copied.ask(f"{asked} FINAL ORDER BY seq") == wanted
+        (searches,) = copied.ask("SELECT sum(searches) FROM audit_recall")[0]
+        assert [(searches,)] == copied.ask("SELECT sum(searches) FROM audit_recall_hours")

@@ -82,7 +82,8 @@ def test_the_events_of_a_run_have_one_key_and_others_that_of_their_writer(log, t
         known = orjson.loads(each.header)
         if known["kind"] == "operation" and known["method"] == "search":
             keys.setdefault(each.key, set()).add(known["wseq"] % 3)
-    assert all(len(runs) == 1 for key, runs in keys.items() if key != "00000000000000aa")
+    del keys["00000000000000aa"]  # of an erased customer nothing says in which run it was
+    assert sorted(keys.values(), key=min) == [{0}, {1}, {2}]
     assert not any(b"run-" in each.key.encode() for each in target.kept)
 
 

@@ -58,7 +58,7 @@ def prune_some(tables: LogTables, days: int) -> int:
             return 0
         whole = _aged_partition(snapshot, now_us, days)
         # In steps: writers queue behind a deletion, and a month can be millions of events.
-        stop = whole or min(_before(snapshot, cut), start + _STEP)
+        stop = min(_before(snapshot, cut), start + _STEP) if whole is None else whole
         stop -= stop % TILE_LEAVES
         if start >= stop:
             return 0

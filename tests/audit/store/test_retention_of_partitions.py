@@ -86,6 +86,23 @@ def test_partitions_go_as_a_whole(aged, calendar):
     assert log.count() == 12_000
 
 
+def test_each_goes_when_all_of_it_is_old_enough(aged, calendar, event_factory):
+    """Day by day: none sooner, and no row of one that goes soon."""
+    log, _notes = aged
+    log.prune()
+    with log.reading() as snapshot:
+        found = snapshot.execute("SELECT seq, recorded_us FROM audit_event").fetchall()
+    times, firsts = dict(found), {first for first, _stop in parts(log)}
+    for _ in range(6):
+        calendar.now_us += 4 * DAY_US
+        log.append([event_factory()])
+        if log.prune(at_once=False):
+            with log.reading() as snapshot:
+                first = snapshot.first_seq
+            assert first in firsts
+            assert calendar.now_us - times[first - 1] >= 200 * DAY_US
+
+
 def test_the_log_says_what_went(aged):
     """One event for each partition, with the root of its leaves."""
     log, _notes = aged

@@ -150,8 +150,9 @@ class Bench:
         yield Goal(what, 1.25, added[1] / added[0], "")
 
     def stores(self) -> Iterator[Goal]:
-        """Measure LangGraph's stores and graphs, and a real mem0."""
+        """Measure LangGraph's stores and graphs, a vector store, and a real mem0."""
         fast = stores.langgraph_store(self._scopes) | stores.langgraph_saver(self._scopes)
+        fast |= stores.vector_store(self._scopes)
         seen = {title: self.table(title, found) for title, found in fast.items()}
         get = seen["LangGraph store, get"]
         added_us = get["all five, deadline"].above_us(get[cases.BARE])

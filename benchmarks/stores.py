@@ -110,6 +110,28 @@ def langgraph_store(scopes: Scopes) -> dict[str, list[Case]]:
     }
 
 
+def vector_store(scopes: Scopes) -> dict[str, list[Case]]:
+    """``similarity_search`` and ``add_texts`` of LangChain's vector store in memory."""
+    from langchain_core.embeddings import DeterministicFakeEmbedding
+    from langchain_core.vectorstores import InMemoryVectorStore
+
+    def filled() -> Any:
+        store = InMemoryVectorStore(DeterministicFakeEmbedding(size=64))
+        store.add_texts(clean_texts(60, 20))
+        return store
+
+    calls: dict[str, Call] = {
+        "similarity_search": lambda store: lambda: store.similarity_search("green tea", k=3),
+        "add_texts": lambda store: lambda: store.add_texts(["she likes green tea"], ids=["n-1"]),
+    }
+    return {
+        f"LangChain vector store in memory, `{name}`": side_by_side(
+            scopes, filled, lambda scope, store: scope.guard(store), call
+        )
+        for name, call in calls.items()
+    }
+
+
 def langgraph_saver(scopes: Scopes) -> dict[str, list[Case]]:
     """``put`` and ``get_tuple`` of LangGraph's saver in memory."""
     from langgraph.checkpoint.base import empty_checkpoint

@@ -22,6 +22,7 @@ from mnemoscope.adapters.mem0 import adapter as mem0
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.memory.testing import AdapterCase
 from tests.kit.hosted_memories import HostedMemories
+from tests.kit.vector_store_cases import in_memory_case
 
 Calls = dict[str, Callable[[str], dict[str, Any]]]
 
@@ -354,5 +355,7 @@ CASES: dict[str, Callable[[], AdapterCase]] = {
     "langgraph.store-async": lambda: store_case(is_async=True),
     "langgraph.checkpoint-sync": lambda: checkpoint_case(is_async=False),
     "langgraph.checkpoint-async": lambda: checkpoint_case(is_async=True),
+    "langchain.vectors-sync": lambda: in_memory_case(is_async=False),
+    "langchain.vectors-async": lambda: in_memory_case(is_async=True),
 }
 """Each of our adapters, for the synchronous and the asynchronous methods of its clients."""

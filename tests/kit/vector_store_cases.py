@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,10 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
-from mnemoscope.memory.api import StoreAdapter
+from mnemoscope.adapters.langchain_vectors.adapter import ADAPTER
 from mnemoscope.memory.testing import AdapterCase
 
 Calls = dict[str, Callable[[str], dict[str, Any]]]
-(_FOUND,) = entry_points(group="mnemoscope.store_adapters", name="langchain.vectors")
-ADAPTER: StoreAdapter = _FOUND.load()
 CUSTOMER = "c-42"
 OWNER_KEY = "customer"
 

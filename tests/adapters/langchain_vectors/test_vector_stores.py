@@ -20,7 +20,7 @@ from mnemoscope.memory.api import DataSubject, Status
 from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.remains import found_in
-from tests.kit.vector_store_cases import WordCounts
+from tests.kit.vector_store_cases import ADAPTER, WordCounts
 
 ROOT = Path(__file__).parents[3]
 ADA = "ada.lovelace@example.com"
@@ -107,7 +107,7 @@ def filled(store):
 def test_the_quick_start_works_behind_the_guard(bare, scope_and_sink):
     """Of each engine, unchanged but for the line that wraps it."""
     scope, sink = scope_and_sink
-    vector_store = scope.guard(bare, owner_key="customer")
+    vector_store = scope.guard(bare, adapter=ADAPTER, owner_key="customer")
 
     first, second = vector_store.add_documents(notes("I had pancakes.", f"Write to {ADA}."))
     (found,) = vector_store.similarity_search("pancakes", k=1, filter={"customer": "c-42"})
@@ -140,7 +140,7 @@ def test_the_quick_start_works_behind_the_guard(bare, scope_and_sink):
 async def test_an_asynchronous_retriever_goes_through_the_guard(scope_and_sink):
     """Its query is redacted, as is what it finds."""
     scope, sink = scope_and_sink
-    store = scope.guard(InMemoryVectorStore(WordCounts()))
+    store = scope.guard(InMemoryVectorStore(WordCounts()), adapter=ADAPTER)
     await store.aadd_texts([f"Write to {ADA}"])
 
     (found,) = await store.as_retriever().ainvoke(f"{ADA}?")
@@ -151,10 +151,17 @@ async def test_an_asynchronous_retriever_goes_through_the_guard(scope_and_sink):
     assert ADA not in repr([each.content and each.content.value for each in sink.events])
 
 
+def test_the_adapter_is_found_by_the_class(scope_and_sink):
+    """Of the store in memory, and of one of the user's own."""
+    scope, _sink = scope_and_sink
+    assert scope.guard(InMemoryVectorStore(WordCounts())).add_texts([ADA])
+    assert scope.guard(ListStore()).similarity_search(ADA) == []
+
+
 def test_a_filter_finds_what_was_redacted(bare, scope_and_sink):
     """A value that is one identifier is the same in metadata and filter, and raw in neither."""
     scope, _sink = scope_and_sink
-    store = scope.guard(bare, owner_key="customer")
+    store = scope.guard(bare, adapter=ADAPTER, owner_key="customer")
     store.add_texts(["tea"], [{"customer": "c-42", "email": ADA}])
 
     (found,) = store.similarity_search("tea", filter={"email": ADA})
@@ -167,7 +174,7 @@ def test_a_filter_finds_what_was_redacted(bare, scope_and_sink):
 def test_ids_of_personal_data_are_the_same_pseudonym_everywhere(bare, scope_and_sink):
     """What was added under one is found and deleted under it, and the store has it nowhere."""
     scope, _sink = scope_and_sink
-    store = scope.guard(bare, owner_key="customer")
+    store = scope.guard(bare, adapter=ADAPTER, owner_key="customer")
 
     (own,) = store.add_texts(["tea"], [{"customer": "c-42"}], ids=[ADA])
 
@@ -180,7 +187,7 @@ def test_ids_of_personal_data_are_the_same_pseudonym_everywhere(bare, scope_and_
 def test_an_iterator_of_texts_is_read_once(scope_and_sink):
     """All of it is redacted and stored."""
     scope, _sink = scope_and_sink
-    store = scope.guard(InMemoryVectorStore(WordCounts()))
+    store = scope.guard(InMemoryVectorStore(WordCounts()), adapter=ADAPTER)
 
     ids = store.add_texts(each for each in ("tea", ADA))
 
@@ -192,7 +199,7 @@ def test_the_callers_documents_stay_as_they_are(scope_and_sink):
     scope, _sink = scope_and_sink
     given = Document(page_content=ADA, metadata={"note": {"by": ADA}}, id="n-1")
 
-    scope.guard(InMemoryVectorStore(WordCounts())).add_documents([given])
+    scope.guard(InMemoryVectorStore(WordCounts()), adapter=ADAPTER).add_documents([given])
 
     assert (given.page_content, given.metadata) == (ADA, {"note": {"by": ADA}})
 
@@ -200,7 +207,7 @@ def test_the_callers_documents_stay_as_they_are(scope_and_sink):
 def test_a_write_for_two_customers_is_told_under_each(bare, scope_and_sink):
     """One event for each, with what is theirs."""
     scope, sink = scope_and_sink
-    store = scope.guard(bare, owner_key="customer")
+    store = scope.guard(bare, adapter=ADAPTER, owner_key="customer")
 
     store.add_documents([*notes("likes oolong"), *notes("likes rooibos", customer="c-43")])
 
@@ -215,7 +222,7 @@ def test_a_write_for_two_customers_is_told_under_each(bare, scope_and_sink):
 def test_another_customers_documents_are_not_found_replaced_or_removed(bare, enforced):
     """By search, by ids, by a retriever."""
     scope, _sink = enforced
-    store = filled(scope.guard(bare, owner_key="customer"))
+    store = filled(scope.guard(bare, adapter=ADAPTER, owner_key="customer"))
     with context(customer="c-42"):
         (mine,) = store.similarity_search("likes", k=9)
     with context(customer="c-43"):
@@ -237,7 +244,7 @@ def test_another_customers_documents_are_not_found_replaced_or_removed(bare, enf
 def test_what_names_no_owner_is_written_as_the_contexts_customers(bare, enforced):
     """So that it is found by them, and exported."""
     scope, _sink = enforced
-    store = scope.guard(bare, owner_key="customer")
+    store = scope.guard(bare, adapter=ADAPTER, owner_key="customer")
     with context(customer="c-42"):
         (own,) = store.add_texts(["tea"])
     assert bare.get_by_ids([own])[0].metadata == {"customer": "c-42"}
@@ -246,7 +253,7 @@ def test_what_names_no_owner_is_written_as_the_contexts_customers(bare, enforced
 def test_a_hundred_calls_at_once_get_their_own(bare, enforced):
     """Of two customers, on threads."""
     scope, _sink = enforced
-    store = filled(scope.guard(bare, owner_key="customer"))
+    store = filled(scope.guard(bare, adapter=ADAPTER, owner_key="customer"))
 
     def asked(customer):
         with context(customer=customer):
@@ -262,7 +269,7 @@ def test_a_document_of_another_collection_is_not_touched_by_its_id(postgres_url,
     scope, _sink = enforced
     theirs, ours = (pgvector(postgres_url, name) for name in ("theirs", "ours"))
     theirs.add_texts(["oolong"], [{"customer": "c-42"}], ids=["n-1"])
-    store = scope.guard(ours, owner_key="customer")
+    store = scope.guard(ours, adapter=ADAPTER, owner_key="customer")
 
     with context(customer="c-43"), pytest.raises(ScopeError, match="somebody else's"):
         store.add_texts(["x"], ids=["n-1"])
@@ -275,7 +282,7 @@ def test_a_document_of_another_collection_is_not_touched_by_its_id(postgres_url,
 def test_a_store_that_nobody_knows_is_refused_where_tenancy_is_enforced(enforced):
     """In one line, unless the user says how it filters."""
     scope, _sink = enforced
-    unknown = scope.guard(ListStore(), owner_key="customer")
+    unknown = scope.guard(ListStore(), adapter=ADAPTER, owner_key="customer")
     for call in (
         lambda: unknown.similarity_search("x"),
         lambda: unknown.add_texts(["x"]),
@@ -286,6 +293,7 @@ def test_a_store_that_nobody_knows_is_refused_where_tenancy_is_enforced(enforced
 
     known = scope.guard(
         ListStore(),
+        adapter=ADAPTER,
         owner_key="customer",
         narrow=lambda given, customer: {**(given or {}), "customer": customer},
     )
@@ -299,7 +307,7 @@ def test_a_store_that_nobody_knows_is_refused_where_tenancy_is_enforced(enforced
 def test_an_owner_is_one_customer(owner, scope_and_sink):
     """A wildcard, a number or a list is refused always."""
     scope, _sink = scope_and_sink
-    store = scope.guard(InMemoryVectorStore(WordCounts()), owner_key="customer")
+    store = scope.guard(InMemoryVectorStore(WordCounts()), adapter=ADAPTER, owner_key="customer")
     with pytest.raises(ScopeError, match="must be the id of one customer"):
         store.add_texts(["x"], [{"customer": owner}])
 
@@ -316,7 +324,7 @@ def provider_of(scope):
 def test_what_was_erased_is_in_no_file(bare, scope_and_sink, request):
     """Of the engine's own, byte by byte. What is another's stays."""
     scope, _sink = scope_and_sink
-    filled(scope.guard(bare, owner_key="customer"))
+    filled(scope.guard(bare, adapter=ADAPTER, owner_key="customer"))
     provider = provider_of(scope)
     with asyncio.Runner() as runner:
         page = runner.run(provider.page(DataSubject(customer="c-42")))
@@ -335,7 +343,9 @@ def test_what_was_erased_is_in_no_file(bare, scope_and_sink, request):
 def test_all_pages_are_listed_and_erased(bare, scope_and_sink):
     """More documents than a page holds."""
     scope, _sink = scope_and_sink
-    scope.guard(bare, owner_key="customer").add_documents(notes(*(f"n {n}" for n in range(250))))
+    scope.guard(bare, adapter=ADAPTER, owner_key="customer").add_documents(
+        notes(*(f"n {n}" for n in range(250)))
+    )
     provider, subject, after, ids = provider_of(scope), DataSubject(customer="c-42"), None, set()
     with asyncio.Runner() as runner:
         while True:
@@ -350,7 +360,9 @@ def test_all_pages_are_listed_and_erased(bare, scope_and_sink):
 def test_no_raw_canary_is_in_the_engines_files(tmp_path, scope_and_sink):
     """Text, metadata, ids: what was personal is redacted before Chroma has it."""
     scope, _sink = scope_and_sink
-    store = scope.guard(Chroma("notes", WordCounts(), persist_directory=str(tmp_path)))
+    store = scope.guard(
+        Chroma("notes", WordCounts(), persist_directory=str(tmp_path)), adapter=ADAPTER
+    )
     store.add_texts([f"Write to {ADA}, plain"], [{ADA: ADA, "note": ADA}], ids=[ADA])
     store.update_document(ADA, Document(page_content=ADA, metadata={"by": ADA}))
     store.similarity_search(ADA, filter={"note": ADA}, where_document={"$contains": ADA})
@@ -368,7 +380,7 @@ def test_no_raw_canary_is_in_the_engines_files(tmp_path, scope_and_sink):
 def test_what_cannot_be_told_is_said(store, options, reason, scope_and_sink):
     """Never that nothing is held."""
     scope, _sink = scope_and_sink
-    guarded = scope.guard(store(), **options)
+    guarded = scope.guard(store(), adapter=ADAPTER, **options)
     unavailable = provider_of(scope).unavailable
     assert guarded is not None
     assert unavailable is None if reason is None else reason in unavailable
@@ -378,7 +390,7 @@ def test_what_is_public_has_no_owner(scope_and_sink):
     """Both at once is a mistake."""
     scope, _sink = scope_and_sink
     with pytest.raises(ConfigurationError, match="nobody's has no owner"):
-        scope.guard(ListStore(), owner_key="customer", public=True)
+        scope.guard(ListStore(), adapter=ADAPTER, owner_key="customer", public=True)
 
 
 # -- failures --------------------------------------------------------------------------------------
@@ -390,7 +402,7 @@ def test_a_store_that_hangs_is_survived(monkeypatch):
     monkeypatch.setattr(bare, "similarity_search", lambda *_a, **_k: free.wait(GIVE_UP_S))
     with scope_for_tests(deadline_recall_s=0.05) as (scope, sink):
         started = time.monotonic()
-        assert scope.guard(bare).similarity_search("tea") == []
+        assert scope.guard(bare, adapter=ADAPTER).similarity_search("tea") == []
         assert time.monotonic() - started < GIVE_UP_S / 2
         free.set()
         assert scope.flush()
@@ -400,7 +412,7 @@ def test_a_store_that_hangs_is_survived(monkeypatch):
 def test_a_server_that_is_down_is_survived(postgres, postgres_url, scope_and_sink):
     """Recall and remember are neutral, a deletion raises."""
     scope, sink = scope_and_sink
-    store = scope.guard(pgvector(postgres_url), owner_key="customer")
+    store = scope.guard(pgvector(postgres_url), adapter=ADAPTER, owner_key="customer")
     postgres.kill()
     assert store.similarity_search("tea") == []
     assert store.add_documents(notes("tea")) == []
@@ -418,7 +430,7 @@ def test_a_server_that_is_down_is_survived(postgres, postgres_url, scope_and_sin
 def test_a_bad_filter_is_the_callers(bare, scope_and_sink):
     """It is raised unchanged, and the store stays healthy."""
     scope, _sink = scope_and_sink
-    store = scope.guard(bare, owner_key="customer")
+    store = scope.guard(bare, adapter=ADAPTER, owner_key="customer")
     with pytest.raises(ValueError, match="near"):
         store.similarity_search("tea", filter={"note": {"$near": "tea"}})
     assert scope.health().ok
@@ -427,7 +439,7 @@ def test_a_bad_filter_is_the_callers(bare, scope_and_sink):
 def test_what_a_store_does_not_have_is_the_callers_mistake(scope_and_sink):
     """A kind of search, and a method."""
     scope, _sink = scope_and_sink
-    store = scope.guard(ListStore())
+    store = scope.guard(ListStore(), adapter=ADAPTER)
     with pytest.raises(ValueError, match="search_type"):
         store.search("tea", "nearest")
     with pytest.raises(NotImplementedError):
@@ -437,7 +449,9 @@ def test_what_a_store_does_not_have_is_the_callers_mistake(scope_and_sink):
 def test_an_image_is_refused(tmp_path, scope_and_sink):
     """What cannot be redacted is not stored."""
     scope, sink = scope_and_sink
-    store = scope.guard(Chroma("notes", WordCounts(), persist_directory=str(tmp_path)))
+    store = scope.guard(
+        Chroma("notes", WordCounts(), persist_directory=str(tmp_path)), adapter=ADAPTER
+    )
     assert store.add_images(["face.png"]) == []
     assert scope.flush()
     assert [each.status for each in sink.events] == [Status.REFUSED]
@@ -452,7 +466,7 @@ def test_a_method_of_a_class_of_ones_own_is_redacted(scope_and_sink, caplog):
 
     scope, sink = scope_and_sink
     bare = Own()
-    scope.guard(bare).note(ADA)
+    scope.guard(bare, adapter=ADAPTER).note(ADA)
     assert ADA not in repr(bare.documents)
     assert scope.flush()
     assert [each.method for each in sink.events] == ["note"]
@@ -467,7 +481,7 @@ def supported(name, distribution, store):
         line.split("==") for line in (ROOT / "constraints.txt").read_text().split() if "==" in line
     )
     with scope_for_tests(tenancy="enforce") as (scope, _sink):
-        guarded = scope.guard(store, owner_key="customer")
+        guarded = scope.guard(store, adapter=ADAPTER, owner_key="customer")
         lists = provider_of(scope).unavailable is None
         try:
             with context(customer="c-42"):

@@ -21,6 +21,11 @@ _VACUUM = (
     "PostgreSQL keeps deleted rows in its files: run `VACUUM FULL langchain_pg_embedding` and "
     "`CHECKPOINT`, which lock the table for a while, and mind the archives of its log"
 )
+# Its files are written with memory that nothing has set: texts were seen in them.
+_INDEX = (
+    "Chroma's index files keep vectors of deleted documents, and may have pieces of its memory in "
+    "them, texts too: copy the collection to a new folder to be rid of them"
+)
 
 
 class AnyVectorStore:
@@ -125,7 +130,7 @@ class Chroma(AnyVectorStore):
             database.execute(_WORDS)
             database.commit()
             database.execute("VACUUM")
-        return ("Chroma's index keeps the vectors of deleted documents until it is rebuilt",)
+        return (_INDEX,)
 
     async def files(self) -> tuple[Path, ...]:
         """Return the folder of an embedded one."""

@@ -95,9 +95,12 @@ class Documents:
     def _redacted(self, name: str, value: Any, redaction: Redaction) -> Any:
         if value is None or name in VERBATIM:
             return value
-        if is_list(value) and name in {"documents", "metadatas", "ids", "texts"}:
+        if name in {"documents", "metadatas", "ids", "texts"} and isinstance(value, (list, tuple)):
             # A list may have fewer ids, or metadata, than it has documents.
-            return [self._redacted(name.removesuffix("s"), each, redaction) for each in value]
+            return [
+                self._redacted(name.removesuffix("s"), each, redaction)
+                for each in cast("Any", value)
+            ]
         match name:
             case "document" | "metadata":
                 redacted: Any = self._document(value, redaction)

@@ -184,6 +184,14 @@ def test_ids_of_personal_data_are_the_same_pseudonym_everywhere(bare, scope_and_
     assert store.get_by_ids([ADA]) == []
 
 
+def test_ids_and_documents_may_be_tuples(bare, scope_and_sink):
+    """Any sequence, as LangChain has it."""
+    scope, _sink = scope_and_sink
+    store = scope.guard(bare, adapter=ADAPTER, owner_key="customer")
+    ids = store.add_documents((*notes("tea", ADA),))
+    assert {each.page_content for each in store.get_by_ids((*ids,))} == {"tea", "<EMAIL_ADDRESS>"}
+
+
 def test_an_iterator_of_texts_is_read_once(scope_and_sink):
     """All of it is redacted and stored."""
     scope, _sink = scope_and_sink

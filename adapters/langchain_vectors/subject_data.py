@@ -23,8 +23,8 @@ _VACUUM = (
 )
 # Its files are written with memory that nothing has set: texts were seen in them.
 _INDEX = (
-    "Chroma's index files keep vectors of deleted documents, and may have pieces of its memory in "
-    "them, texts too: copy the collection to a new folder to be rid of them"
+    "Chroma keeps ids of deleted documents in its queue, and their vectors in its index files, "
+    "which may have pieces of its memory in them, texts too: copy the collection to a new folder"
 )
 
 

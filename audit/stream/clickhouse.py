@@ -19,6 +19,7 @@ from .target import CopyError
 _CHECKPOINT = "origin size proof leaf"
 _EVENT = "origin seq run header leaf detail_subject detail_key detail detail_expires_us"
 _NO_DETAIL = SealedDetail("", "", b"", 1 << 62)
+_NO_EVENT = 1 << 62
 _AS_BYTES = dict.fromkeys(("header", "leaf", "detail"), "bytes")
 
 
@@ -69,7 +70,7 @@ class ClickHouseCopy:
             for table, (columns, found) in sent.items():
                 if found:  # acknowledged when it is stored, whatever the user's profile says
                     self._client.insert(table, found, columns.split(), settings={"async_insert": 0})
-            self._sum_up()
+            self._sum_up(sent_from=min((each.seq for each in events), default=_NO_EVENT))
         return 0
 
     def close(self) -> None:
@@ -92,9 +93,12 @@ class ClickHouseCopy:
             if events := self._client.query(changed).first_row[0]:
                 self.wrong = (f"{events:,} events have a column that is not what was sealed",)
 
-    def _sum_up(self, *, is_all: bool = False, is_over: bool = False) -> None:
+    def _sum_up(
+        self, *, is_all: bool = False, is_over: bool = False, sent_from: int = _NO_EVENT
+    ) -> None:
         hours, *sums = _statements("clickhouse_sums")
-        given: dict[str, Any] = {"origin": self._origin, "is_all": is_all, "is_over": is_over}
+        given: dict[str, Any] = {"origin": self._origin, "sent_from": sent_from}
+        given |= {"is_all": is_all, "is_over": is_over}
         given |= self._client.query(hours, given).first_item
         # Where no hour is over, the mark alone may be another one: the last hour goes on.
         for statement in sums if given["until"] > given["since"] else sums[-1:] if is_all else ():

@@ -1,8 +1,10 @@
 -- Which hours of a log are over and not summed up: from since until until. After a clock that was set back
 -- these are hours that had been. is_all looks at the whole log, so that its last hour is open again.
--- is_over takes that hour for over.
+-- is_over takes that hour for over. sent_from is the first event that was just stored: of a batch that was
+-- broken off, the later ones may have been there, and their hours summed up.
 WITH
-  (SELECT (any(until), any(live_from)) FROM audit_summed FINAL WHERE origin = {origin:String}) AS old,
+  (SELECT (any(until), least(any(live_from), {sent_from:UInt64})) FROM audit_summed FINAL
+   WHERE origin = {origin:String}) AS old,
   if({is_all:Bool}, 0, old.2) AS first,
   (SELECT toStartOfHour(max(recorded_at)) FROM audit_event WHERE origin = {origin:String} AND seq >= first)
     AS newest,

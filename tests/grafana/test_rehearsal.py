@@ -161,12 +161,13 @@ def filled_in(expr):
 
 
 def targets():
-    """Return every query of every panel."""
+    """Return every query of every panel that asks Prometheus; ClickHouse's have their own test."""
     return [
         pytest.param(target, id=f"{path.stem}: {panel['title']}: {target['refId']}")
         for path in sorted((GRAFANA / "dashboards").glob("*.json"))
         for panel in json.loads(path.read_text())["panels"]
         for target in panel.get("targets", ())
+        if "expr" in target
     ]
 
 

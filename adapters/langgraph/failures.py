@@ -74,11 +74,6 @@ SAVER_MISTAKES = (
         how="called",
     ),
     CallerMistake(
-        what="a filter of another form",
-        error=ValueError,
-        where=(f"{_SAVERS}.sqlite.utils:_validate_filter_key",),
-    ),
-    CallerMistake(
         what="threads that are no list, or a strategy that there is none of, to prune by",
         error=(TypeError, ValueError),
         where=(

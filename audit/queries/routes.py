@@ -1,7 +1,7 @@
 """
 The routes of recorded runs: the nodes of each graph by superstep, as sealed events have them.
 
-Order is LangGraph's own number of a superstep. No clock has a part in it.
+Order is the graph's own number of a superstep. No clock has a part in it.
 """
 
 from __future__ import annotations

@@ -299,8 +299,6 @@ def saver_calls(prefix: str) -> Iterator[Call]:
     yield call("state of a type that cannot be serialized", InMemorySaver, f"{prefix}put_writes",
                ({"configurable": thread}, [("notes", types.SimpleNamespace())], "task"),
                guarding={"redact": False})  # fmt: skip
-    yield call("a filter of another form", in_sqlite, f"{prefix}list", (None,),
-               {"filter": {"n'": 1}})  # fmt: skip
     yield call("threads that are no list, or a strategy that there is none of, to prune by",
                lambda: PostgresSaver(object()), "prune", ("t-1",))  # fmt: skip
 

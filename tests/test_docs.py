@@ -61,7 +61,9 @@ NOT_RUN = {
 LOOKED_AT = {
     "a path of the machine's own": re.compile(r" /"),
     "a word in capitals, for what the reader has": re.compile(r"\b(?!APPROVAL)[A-Z]{2,}\b"),
-    "works until it is stopped": re.compile(r"^mnemoscope (relay$|redact --serve|serve)"),
+    "works until it is stopped": re.compile(
+        r"^mnemoscope (relay$|redact --serve|serve|audit stream .*--follow)"
+    ),
     "is the reader's own program": re.compile(r"\byour_app\b"),
     "works in the shells that typer knows, whichever the reader has": re.compile(r"-completion"),
     "is the suite itself": re.compile(r"^python -m pytest tests/"),

@@ -10,6 +10,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 
+from mnemoscope.audit import AuditLog
 from tests.kit.patience import GIVE_UP_S
 
 FIELDS = {
@@ -53,12 +54,13 @@ def open_api(routes):
 
 
 @pytest.fixture
-def routes():
+def routes(tmp_path, subject_keys):
     """The routes of the console, whichever pages there are."""
     from mnemoscope.adapters.console import Entrance, Sessions, Site, build_console
 
+    log = AuditLog(tmp_path / "routes.db", subject_keys)  # which opens nothing
     entrance = Entrance(origins=frozenset())
-    app = build_console(Site(log=None, entrance=entrance, sessions=Sessions(lambda: 0.0)))
+    app = build_console(Site(log=log, entrance=entrance, sessions=Sessions(lambda: 0.0)))
     return [(each.path, each.methods or {"GET"}) for each in app.routes]
 
 

@@ -14,6 +14,7 @@ from clickhouse_connect import get_client  # pyright: ignore[reportUnknownVariab
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from .record import EVENT, CopyRecord, SealedDetail
+from .source import BATCH
 from .target import CopyError
 
 _CHECKPOINT = "origin size proof leaf"
@@ -55,7 +56,8 @@ class ClickHouseCopy:
         with self._asking("written"):
             for statement in _statements("clickhouse"):
                 self._client.command(statement)
-            found = self._client.query(_statements("clickhouse_copy")[0], {"origin": origin})
+            given = {"origin": origin, "batch": BATCH}
+            found = self._client.query(_statements("clickhouse_copy")[0], given)
             self._origin = origin
             self._sum_up(is_all=True)
         return int(found.first_item["at"]) if found.row_count else 0

@@ -1,7 +1,7 @@
 -- What a stream and a reader ask. First, the number to go on from: what a batch that was interrupted left
 -- out is among the newest events, since the one before it had been acknowledged. The first of all may have
 -- left out its beginning: as long as there is no more than a batch, a copy is sent from the log's own.
-SELECT if(any(start) > 0 AND max(seq) < any(start) + 16384, 0, minIf(seq, next != seq + 1) + 1) AS at FROM (
+SELECT if(any(start) > 0 AND max(seq) < any(start) + {batch:UInt64}, 0, minIf(seq, next != seq + 1) + 1) AS at FROM (
   SELECT seq, leadInFrame(seq) OVER (ORDER BY seq ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next,
     (SELECT min(seq) FROM audit_event WHERE origin = {origin:String}) AS start
   FROM audit_event FINAL

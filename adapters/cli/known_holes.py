@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
@@ -44,9 +44,9 @@ _ON = frozenset({"1", "true", "yes"})
 """The values that LangGraph takes for on, in any case."""
 
 
-def versions_check(environment: Mapping[str, str] = os.environ) -> Check:
+def versions_check() -> Check:
     """Return a warning of each hole of what is installed, and of what LangGraph leaves open."""
-    found = [*_holes(), *_open_defaults(environment)]
+    found = [*_holes(), *_open_defaults()]
     if found:
         return Check(name="versions", state=State.WARNING, detail="; ".join(found))
     return Check(name="versions", state=State.OK, detail="no library of a version with known holes")
@@ -60,11 +60,11 @@ def _holes() -> Iterator[str]:
         if hole.fixed_in is None:
             yield f"{hole.distribution} {hole.what}: uninstall it"
         elif installed < Version(hole.fixed_in):
-            yield (f"{hole.distribution} {installed} {hole.what}: install {hole.fixed_in} or newer")
+            yield f"{hole.distribution} {installed} {hole.what}: install {hole.fixed_in} or newer"
 
 
-def _open_defaults(environment: Mapping[str, str]) -> Iterator[str]:
-    if _installed("langgraph") and environment.get(_STRICT, "").strip().lower() not in _ON:
+def _open_defaults() -> Iterator[str]:
+    if _installed("langgraph") and os.environ.get(_STRICT, "").strip().lower() not in _ON:
         yield (
             f"{_STRICT} is off, so that a checkpoint that somebody changed can name what is "
             "called: set it to true, and register types of your own with your saver"

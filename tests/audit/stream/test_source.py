@@ -9,27 +9,12 @@ from hashlib import sha256
 import orjson
 import pytest
 
-from mnemoscope.audit import AuditError, AuditLog
+from mnemoscope.audit import AuditError
 from mnemoscope.audit.stream import ship
 from tests.kit import tampering
 from tests.kit.memory_copy import MemoryCopy, ship_all
 from tests.kit.merkle_proofs import verify_inclusion
 from tests.kit.tlog_proofs import read_tlog_proof
-
-
-@pytest.fixture
-def path(tmp_path, subject_keys, event_factory):
-    """Return the path of a log of 40 operations, two checkpoints and all that goes with them."""
-    path = tmp_path / "audit.db"
-    tampering.build(path, subject_keys, event_factory, 40)
-    return path
-
-
-@pytest.fixture
-def log(path, subject_keys):
-    log = AuditLog(path, subject_keys, clock_ns=lambda: 1_800_000_000_000_000_000)
-    yield log
-    log.close()
 
 
 @pytest.fixture

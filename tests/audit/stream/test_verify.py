@@ -22,20 +22,6 @@ NOW_NS = 1_800_000_000_000_000_000
 
 
 @pytest.fixture
-def path(tmp_path, subject_keys, event_factory):
-    path = tmp_path / "audit.db"
-    tampering.build(path, subject_keys, event_factory, 40)
-    return path
-
-
-@pytest.fixture
-def log(path, subject_keys):
-    log = AuditLog(path, subject_keys, clock_ns=lambda: NOW_NS)
-    yield log
-    log.close()
-
-
-@pytest.fixture
 def copy(log):
     copy = MemoryCopy()
     ship_all(log, copy)

@@ -76,14 +76,15 @@ def read_url(primary, replica, log):
 
 
 def caught_up(log, copy):
-    """Wait until a copy has what the log has."""
+    """Wait until the replica itself has what the log has."""
     until = time.monotonic() + GIVE_UP_S
     with log.reading() as snapshot:
         size = snapshot.size
     while time.monotonic() < until:
         try:
             with copy.reading() as snapshot:
-                if snapshot.size >= size:
+                # The primary answers for a replica on which the database is not there yet.
+                if snapshot.connection.is_replica() and snapshot.size >= size:
                     return
         except AuditError:
             pass  # the database itself is not there yet

@@ -18,6 +18,9 @@ OLDEST_PYTHON ?= $(shell for p in python3.11 "$$HOME"/.pyenv/versions/3.11*/bin/
 LOWEST = .venv-lowest/.installed
 PACKAGES = memory telemetry adapters audit
 
+# Each framework has a folder, whose environment is .venv-doors/NAME: make test-doors DOORS="NAME NAME"
+DOORS ?= $(patsubst tests/doors/%/requirements.txt,%,$(sort $(wildcard tests/doors/*/requirements.txt)))
+
 # What stands on other people's libraries; and of that one test of each module, adapter and sink.
 ON_LIBRARIES = tests/adapters tests/telemetry
 OF_EACH = tests/test_importable.py tests/test_exported_names.py tests/adapters/test_contract.py tests/telemetry/delivery/test_contract.py
@@ -83,6 +86,21 @@ test-newest: $(UV)  ## Run them with the newest versions that there are, whateve
 	@$(UV) venv --quiet --clear --python "$(PYTHON)" .venv-newest
 	@$(UV) pip install --quiet --python .venv-newest/bin/python --resolution highest --group test --editable '.[all,postgres]'
 	@.venv-newest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ON_LIBRARIES) $(ARGS)
+
+# Their requirements name us too, with the extra that they need. No constraints: theirs exclude ours.
+.venv-doors/%/.installed: tests/doors/%/requirements.txt tests/doors/tools.txt pyproject.toml | $(UV)
+	@echo "==> building .venv-doors/$* (once)"
+	@$(UV) venv --quiet --clear --python "$(PYTHON)" .venv-doors/$*
+	@$(UV) pip install --quiet --python .venv-doors/$*/bin/python --requirement $<
+	@touch $@
+
+test-doors:  ## Run the tests of each framework in an environment of its own: DOORS="NAME NAME"
+	@failed=; for each in $(DOORS); do \
+	$(MAKE) -s --no-print-directory ".venv-doors/$$each/.installed" \
+	&& echo "==> tests with $$each" \
+	&& DOOR_TESTS=1 ".venv-doors/$$each/bin/python" -m pytest -q --confcutdir=tests/doors "tests/doors/$$each" $(ARGS) \
+	|| failed="$$failed $$each"; done; \
+	test -z "$$failed" || { echo "these frameworks failed:$$failed"; exit 1; }
 
 test-languages: $(STAMP)  ## Install the extras ner-fr, ner-ja, ner-ru and ner-zh, and test what they read
 	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ner-fr,ner-ja,ner-ru,ner-zh]'
@@ -353,4 +371,4 @@ audit-sweep: $(STAMP)  ## Change every byte of an audit log and of an export, an
 	@$(PY) -m benchmarks.audit_sweep $(ARGS)
 
 clean:  ## Remove what was built
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-wheel .venv-peers .venv-docs .venv-phoenix .venv-uv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-wheel .venv-doors .venv-peers .venv-docs .venv-phoenix .venv-uv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -15,6 +15,7 @@ import asyncio
 import copy
 import inspect
 import sys
+from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial, partialmethod, wraps
 from typing import Any, NoReturn, TypeVar, cast
@@ -77,7 +78,9 @@ def guarded_class(base: type[T], methods: GuardedMethods) -> type[T]:
         for name, row in methods.table.items()
         if name not in own
     }
-    return cast("type[T]", type(base.__name__, (base,), own))
+    # Not `type(…)`: pydantic's metaclass would take for fields what it finds in a model.
+    make = ABCMeta.__new__ if isinstance(base, ABCMeta) else type.__new__
+    return make(type(base), base.__name__, (base,), own)
 
 
 def _make_unguarded(base: Any, _kind: type, *args: Any, **kwargs: Any) -> Any:

@@ -16,6 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
 from mem0 import Memory
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as checkpoint
@@ -24,7 +25,15 @@ from mnemoscope.adapters.mem0 import adapter as mem0
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory import DeadlineExceededError, Policy, ScopeError, context
-from mnemoscope.memory.api import OperationClass, Status
+from mnemoscope.memory.api import (
+    OperationClass,
+    Status,
+    StoreAdapter,
+    StoreBinding,
+    method_table,
+    recall,
+    remember,
+)
 from tests.kit.bench import wrapping
 from tests.kit.patience import GIVE_UP_S
 
@@ -67,7 +76,57 @@ class Newer(QdrantClient):
         return self.spy(text)
 
 
+class Model(BaseModel):
+    """A store that is a model of pydantic's, as those of many frameworks are."""
+
+    model_config = ConfigDict(validate_assignment=True)
+    session: str
+    _texts: list[str] = PrivateAttr(default_factory=list)
+
+    @classmethod
+    def from_defaults(cls) -> Model:
+        return cls(session="first")
+
+    def put(self, text):
+        self._texts.append(text)
+
+    def get(self):
+        return self._texts
+
+
+class Holder(BaseModel):
+    """A model that has such a store as a field."""
+
+    model: Model
+
+
 # -- attributes and classes ------------------------------------------------------------------------
+
+
+def test_a_guarded_model_of_pydantics_is_one(bench):
+    """It is valid where its class is wanted, has its fields, and redacts what it is given."""
+    rows = method_table(
+        remember(
+            "put",
+            neutral=lambda _arguments: None,
+            redact=lambda given, redaction: {**given, "text": redaction.text(given["text"])},
+        ),
+        recall("get", neutral=lambda _arguments: []),
+    )
+    adapter = StoreAdapter(
+        store="model", client_types=(Model,), bind=lambda *_: StoreBinding(methods=rows)
+    )
+    bare = Model.from_defaults()
+    model = wrapping(adapter)(bare, bench)
+
+    model.put(PERSONAL)
+    model.session = "second"
+
+    assert Holder(model=model).model is model
+    assert model.get() == bare.get() == ["<EMAIL_ADDRESS>"]
+    assert bare.session == model.session == "second"
+    assert isinstance(type(model).from_defaults(), Model)
+    assert not isinstance(bare, type(model))
 
 
 @pytest.mark.parametrize("name", ["anything", "DEFAULT_BATCH_SIZE", "collection_exists", "upsert"])

@@ -19,7 +19,7 @@ from ..detectors.finding import DIRECT, QUASI, Finding
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..models.custom_recognizers import CustomRecognizer
 from ..models.language_models import ModelReading
-from .gate import DETECTORS, OPT_IN, Detector, find_in_readings, find_with
+from .gate import DETECTORS, OPT_IN, Detector, find_with, find_with_all
 
 LANGUAGE = "en"
 """Presidio asks for one. Our detectors tell languages apart themselves, and read all of them."""
@@ -33,12 +33,19 @@ class TextArtifacts(NlpArtifacts):
 
     Attributes:
         features: Its cheap features.
+        detectors: Those of ours that may find something in it.
         readings: What language models have read in it.
     """
 
-    def __init__(self, features: TextFeatures, readings: Sequence[ModelReading]) -> None:
+    def __init__(
+        self,
+        features: TextFeatures,
+        detectors: Sequence[Detector],
+        readings: Sequence[ModelReading],
+    ) -> None:
         super().__init__([], [], [], [], None, LANGUAGE)  # type: ignore[arg-type]
         self.features = features
+        self.detectors = detectors
         self.readings = readings
 
 
@@ -94,26 +101,32 @@ def _class_for(detector: Detector) -> type[DetectorRecognizer]:
 _CLASSES = {each.name: _class_for(each) for each in (*DETECTORS, *OPT_IN)}
 
 
-class ReadingRecognizer(EntityRecognizer):
-    """Entities besides people that language models found, and names that none was shown."""
+class GateRecognizer(EntityRecognizer):
+    """
+    The detectors that a text calls for, and what language models read in it, asked as one.
+
+    Presidio compares the results of each recognizer with those of all others: ten of them take a
+    third of the time of what they find.
+    """
 
     def __init__(self) -> None:
         super().__init__(supported_entities=_ENTITIES, supported_language=LANGUAGE)
 
     def load(self) -> None:
-        """Load nothing: the models have read the text already."""
+        """Load nothing: patterns are compiled as they are needed, and models have read the text."""
 
     def analyze(
         self,
-        text: str,  # noqa: ARG002 - the interface's, as the next
-        entities: list[str],  # noqa: ARG002
+        text: str,
+        entities: list[str],  # noqa: ARG002 - the interface's: the gate has chosen
         nlp_artifacts: NlpArtifacts,
     ) -> list[RecognizerResult]:
-        """Return the entities in the readings of *text*."""
+        """Return what the detectors of the artifacts find, and the entities in their readings."""
         if not isinstance(nlp_artifacts, TextArtifacts):
             return []
-        found = find_in_readings(nlp_artifacts.readings)
-        return [_to_result(each, "language model") for each in found]
+        features, readings = nlp_artifacts.features, nlp_artifacts.readings
+        found = find_with_all(nlp_artifacts.detectors, text, features, readings)
+        return [_to_result(each, "Mnemoscope") for each in found]
 
 
 def recognizers(language: str = LANGUAGE) -> list[EntityRecognizer]:
@@ -137,10 +150,8 @@ class Analyzer:
     """
 
     def __init__(self, custom: Iterable[CustomRecognizer] = ()) -> None:
-        self._ours = {name: each() for name, each in _CLASSES.items()}
-        self._reading = ReadingRecognizer()
-        self._custom = tuple(custom)
-        registry = _ChosenRecognizers([*self._ours.values(), self._reading, *self._custom])
+        self._recognizers: list[EntityRecognizer] = [GateRecognizer(), *custom]
+        registry = _ChosenRecognizers(self._recognizers)
         self._engine = AnalyzerEngine(
             registry,
             NoOpNlpEngine([{"lang_code": LANGUAGE, "model_name": "none"}]),
@@ -151,20 +162,16 @@ class Analyzer:
         self,
         text: str,
         features: TextFeatures,
-        detectors: Iterable[Detector],
+        detectors: Sequence[Detector],
         readings: Sequence[ModelReading],
     ) -> Iterator[Finding]:
         """Yield what *detectors*, language models and the user's recognizers find in *text*."""
-        chosen: list[EntityRecognizer] = [self._ours[each.name] for each in detectors]
-        chosen += self._custom
-        if readings:
-            chosen.append(self._reading)
         results = self._engine.analyze(
             text,
             LANGUAGE,
             entities=_ENTITIES,
-            ad_hoc_recognizers=chosen,
-            nlp_artifacts=TextArtifacts(features, readings),
+            ad_hoc_recognizers=self._recognizers,
+            nlp_artifacts=TextArtifacts(features, detectors, readings),
             return_decision_process=True,
         )
         return map(_to_finding, results)

@@ -9,7 +9,7 @@ from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer, Reco
 
 from mnemoscope.memory import ConfigurationError, RedactionError
 from mnemoscope.memory.privacy.engine import engine as engine_module
-from mnemoscope.memory.privacy.engine import gate, recognizers
+from mnemoscope.memory.privacy.engine import gate
 from mnemoscope.memory.privacy.engine.redactor import Limits
 from mnemoscope.memory.privacy.models.custom_recognizers import MAX_TIMEOUTS
 from tests.kit.patience import GIVE_UP_S
@@ -124,7 +124,7 @@ def test_our_own_faults_fail_closed_too(make, monkeypatch, is_prepared):
     else:
         redactor._make_analyzer = lambda: None
     redaction = redactor.begin()
-    monkeypatch.setattr(recognizers if is_prepared else gate, "find_with", broken)
+    monkeypatch.setattr(gate, "find_with", broken)
 
     with pytest.raises(RedactionError, match="ValueError") as caught:
         redaction.text(f"{TEXT}, ask ada@example.com")

@@ -24,6 +24,13 @@ ALL = ",".join(SINKS)
 BARE = "bare"
 SPAN = "for scale: an OpenTelemetry span alone"
 SHORT, LONG = "100 characters, clean", "1,000 characters, clean"
+PERSONAL = "100 characters, name, e-mail and telephone number"
+OURS, AT_ONCE = "all five, default settings", "all five, no deadline"
+NO_SINK = "no sink, no deadline"
+NEW_CLEAN, NEW_PERSONAL = "the same, new clean text each call", "the same, new personal data"
+DEADLINES = tuple(
+    f"deadline_{each}_s" for each in ("recall", "remember", "forget", "resume", "checkpoint")
+)
 CUSTOMER = "c-4711"
 QUERY = "which kind of tea does she like best in the morning"
 
@@ -50,8 +57,8 @@ class Scopes:
         self._open = ExitStack()
         self._count = 0
 
-    def make(self, sinks: str, *, deadline_s: float = 0.0) -> Mnemoscope:
-        """Return a scope with *sinks*; a deadline of 0 is none."""
+    def make(self, sinks: str, *, has_deadline: bool = True) -> Mnemoscope:
+        """Return a scope with *sinks*, with the deadlines of default settings or with none."""
         self._count += 1
         home = self._folder / str(self._count)
         home.mkdir()
@@ -61,8 +68,7 @@ class Scopes:
             audit_pseudonym_key="ab" * 32,
             log_file=home / "events.jsonl",
             pii_model="none",
-            deadline_recall_s=deadline_s,
-            deadline_remember_s=deadline_s,
+            **({} if has_deadline else dict.fromkeys(DEADLINES, 0.0)),
         )
         scope = Mnemoscope(settings)
         self._open.callback(scope.close)
@@ -132,16 +138,18 @@ def mem0_search(scopes: Scopes, texts: int) -> list[Case]:
             settle=settled(scope) if scope else lambda: None,
         )
 
-    def ours(name: str, sinks: str, queries: Sequence[str] = (QUERY,), **given: float) -> Case:
+    def ours(name: str, sinks: str, queries: Sequence[str] = (QUERY,), **given: bool) -> Case:
         scope = scopes.make(sinks, **given)
         return case(name, scope.mem0(stub()), scope, queries)
 
     return [
         case(BARE, stub(), None),
-        ours("all five", ALL),
-        ours("all five, deadline", ALL, deadline_s=5.0),
-        ours("all five, new clean text each call", ALL, clean_texts(100, texts)),
-        ours("all five, new text with personal data", ALL, dirty_texts(100, texts)),
+        ours(OURS, ALL),
+        ours(NEW_CLEAN, ALL, clean_texts(100, texts)),
+        ours(NEW_PERSONAL, ALL, dirty_texts(100, texts)),
+        ours(AT_ONCE, ALL, has_deadline=False),
+        ours(NO_SINK, "", has_deadline=False),
+        Case(name=SPAN, call=_one_span()),
     ]
 
 
@@ -175,16 +183,16 @@ def qdrant_query(scopes: Scopes) -> list[Case]:
             settle=settled(scope) if scope else lambda: None,
         )
 
-    def ours(name: str, sinks: str, **given: float) -> Case:
+    def ours(name: str, sinks: str, **given: bool) -> Case:
         scope = scopes.make(sinks, **given)
         return case(name, scope.qdrant(stub()), scope)
 
     return [
         case(BARE, stub(), None),
-        ours("no sink", ""),
-        *(ours(f"{each} alone", each) for each in SINKS),
-        ours("all five", ALL),
-        ours("all five, deadline", ALL, deadline_s=5.0),
+        ours(OURS, ALL),
+        ours(AT_ONCE, ALL, has_deadline=False),
+        *(ours(f"{each} alone, no deadline", each, has_deadline=False) for each in SINKS),
+        ours(NO_SINK, "", has_deadline=False),
         Case(name=SPAN, call=_one_span()),
     ]
 
@@ -199,8 +207,8 @@ def mem0_add(scopes: Scopes, texts: int) -> list[Case]:
         memory.add = lambda messages, *, user_id: answer
         return memory
 
-    def case(name: str, given: Sequence[str], **deadline: float) -> Case:
-        said, scope = cycle(given), scopes.make(ALL, **deadline)
+    def case(name: str, given: Sequence[str], **how: bool) -> Case:
+        said, scope = cycle(given), scopes.make(ALL, **how)
         memory = scope.mem0(stub())
         return Case(
             name=name,
@@ -211,10 +219,10 @@ def mem0_add(scopes: Scopes, texts: int) -> list[Case]:
     bare = stub()
     return [
         Case(name=BARE, call=lambda: bare.add(QUERY, user_id=CUSTOMER)),
-        case("all five", (QUERY,)),
-        case("all five, deadline", (QUERY,), deadline_s=5.0),
-        case("all five, new clean text each call", clean_texts(100, texts)),
-        case("all five, new text with personal data", dirty_texts(100, texts)),
+        case(OURS, (QUERY,)),
+        case(NEW_CLEAN, clean_texts(100, texts)),
+        case(NEW_PERSONAL, dirty_texts(100, texts)),
+        case(AT_ONCE, (QUERY,), has_deadline=False),
     ]
 
 
@@ -243,7 +251,7 @@ def redaction(texts: int) -> list[Case]:
         case("100 characters, clean, seen before", clean_texts(100, 1)),
         case(SHORT, clean_texts(100, texts)),
         case(LONG, clean_texts(1_000, texts)),
-        case("150 characters, name, e-mail and phone", dirty_texts(150, texts)),
+        case(PERSONAL, dirty_texts(100, texts)),
     ]
 
 

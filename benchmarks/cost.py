@@ -1,18 +1,18 @@
 """
-Measures what mnemoscope costs, beside the bare client and beside others, and writes docs/cost.md.
+Measures what mnemoscope costs, beside the bare client and beside others.
 
-    python -m benchmarks.cost [--rounds N] [--calls N] [--out FILE] [--no-peers]
+    python -m benchmarks.cost [--rounds N] [--calls N] [--out FOLDER] [--no-peers]
 
-All five sinks are real up to the socket: OTLP and LangSmith are sent to a process of our own that
-takes everything. Peers are installed in an environment of their own, never in ours; where that
-cannot be done their rows say so. Calls come in bursts, after each of which the sinks get the time
-they need; a row says what a call adds for its caller, and what other threads did for it.
+It writes docs/cost_figures.md, and the table of docs/cost.md. All five sinks are real up to the
+socket: OTLP and LangSmith are sent to a process of our own that takes everything. Peers are
+installed in an environment of their own, never in ours; where that cannot be done they are left
+out, and it is said. Calls come in bursts, after each of which the sinks get the time they need; a
+row says what a call adds for its caller, and what other threads did for it.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import platform
@@ -23,19 +23,20 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from math import nan
 from pathlib import Path
-from statistics import median
-from typing import Any
+from statistics import fmean, median
 
-from benchmarks import audit_trail, cases, graphs, rounds, scale, start, stores
+from benchmarks import audit_trail, cases, graphs, peers, rounds, scale, start, stores, turns
 from benchmarks.reasons import reasons
-from benchmarks.tables import HEADER, Goal, Section, figure, row_of, show
+from benchmarks.tables import HEADER, Goal, Section, figure, row_of, say, show
 from mnemoscope.telemetry.delivery.drain import _EVENT_BYTES
 
 ROOT = Path(__file__).parents[1]
 PEERS_ENV = ROOT / ".venv-peers"
 UV = ROOT / ".venv-uv" / "bin" / "uv"
-PEERS = ("traceloop", "openlit", "loongsuite")
+PEERS = ("openlit", "loongsuite", "traceloop")
+RIVALS = ("openlit", "loongsuite")
 GRAPH_PEERS = ("openlit", "traceloop", "openinference")
 PEER_PACKAGES = (
     "loongsuite-instrumentation-mem0",
@@ -48,6 +49,7 @@ PEER_PACKAGES = (
     "opentelemetry-sdk",
     "qdrant-client",
     # The bare graph that they are measured beside is one of our environment.
+    "langchain",  # mem0 takes its embeddings
     f"langchain-core=={version('langchain-core')}",
     f"langgraph=={version('langgraph')}",
 )
@@ -64,8 +66,23 @@ VERSIONS = (
 )
 
 
-ENGINES = {"SQLite": 60_000, "PostgreSQL": 30_000}
+ENGINES = {"SQLite": 40_000, "PostgreSQL": 25_000}
 """Events a second that each should append."""
+
+SHOWN = frozenset(
+    {
+        "Qdrant in memory, `query_points`, 64 dimensions",
+        "Qdrant in memory, `upsert`, 64 dimensions",
+        "LangGraph store, get",
+        "LangGraph store, put",
+        f"LangGraph {stores.SQLITE}, get_tuple",
+        f"LangGraph {stores.SQLITE}, put",
+        "LangGraph `graph.invoke`, a node that reads the store, with a saver",
+        "mem0 with wordllama, `search`",
+        "mem0 with wordllama, `add` without a model",
+    }
+)
+"""Tables of which docs/cost.md has a line."""
 
 ELSEWHERE = (
     "Resident memory over millions of operations is what `make soak` is for ([how a guard "
@@ -90,6 +107,7 @@ class Bench:
 
     def __init__(self, scopes: cases.Scopes, folder: Path, number: int, calls: int) -> None:
         self.sections: list[Section] = []
+        self._seen = dict[str, dict[str, rounds.Figures]]()
         self._folder = folder
         self._scopes = scopes
         self._rounds = number
@@ -99,6 +117,7 @@ class Bench:
     def all(self) -> Iterator[Goal]:
         """Measure everything; yield the figures that have a goal."""
         yield from self.memory()
+        yield from self.beside_others()
         yield from self.qdrant()
         yield from self.stores()
         yield from self.redaction()
@@ -111,18 +130,14 @@ class Bench:
         """Measure calls with nothing in them: all that is left is what we add."""
         # Each round, and the one that does not count, sees texts that it has not seen before.
         texts = self._calls * (self._rounds + 1)
-        seen = self.table(
-            "Qdrant `query_points` with an empty body", cases.qdrant_query(self._scopes)
-        )
         search = self.table(
             "mem0, `search` with an empty body", cases.mem0_search(self._scopes, texts)
         )
+        self.table("Qdrant `query_points` with an empty body", cases.qdrant_query(self._scopes))
         self.table("mem0, `add` with an empty body", cases.mem0_add(self._scopes, texts))
-        self._span_us = seen[cases.SPAN].median_us
-        yield from self._caller("five sinks, no deadline", search, "all five", (1.0, 1.5, 4))
-        yield from self._caller("with a deadline", search, "all five, deadline", (2, 3, 8))
-        what = "CPU of all five sinks together, an event"
-        yield Goal(what, 100, median(search["all five"].elsewhere_us), "µs")
+        self._span_us = search[cases.SPAN].median_us
+        yield from self._caller("no sink", search, cases.NO_SINK, (1.0, 1.2, 4))
+        yield from self._caller("five sinks, default settings", search, cases.OURS, (1.5, 2, 6))
 
     def _caller(
         self,
@@ -137,6 +152,29 @@ class Bench:
         for what, goal, each in zip(("median", "mean", "p99"), wanted, added_us, strict=True):
             yield Goal(f"caller, {how}, {what}", goal, each / self._span_us, "spans")
 
+    def beside_others(self) -> Iterator[Goal]:
+        """Measure others on the same calls, in turns with ours in default settings."""
+        pythons = {peers.OURS: Path(sys.executable)}
+        pythons |= dict.fromkeys(("bare", *PEERS), PEERS_ENV / "bin" / "python")
+        asked = {name: f"{case} {self._calls}" for name, case in peers.CASES.items()}
+        seen = turns.measured(pythons, "benchmarks.peers", asked, self._rounds)
+        for case in peers.CASES:
+            added = {
+                way: _added(each, seen["bare"], case)
+                for way, each in seen.items()
+                if way != "bare" and case in each.rounds and case in seen["bare"].rounds
+            }
+            about = (
+                "Microseconds that a call costs above the bare one, which is in a process of its "
+                "own too. Ours has five sinks and a deadline, others one sink and no metrics."
+            )
+            rows = [
+                [f"{way} {seen[way].version}", *map(figure, each.values())]
+                for way, each in added.items()
+            ]
+            self.keep(Section(f"Beside others: {case}", about, ("", *_ADDED), rows))
+            yield from _beside_goals(case, added)
+
     def qdrant(self) -> Iterator[Goal]:
         """Measure calls with vectors of two sizes."""
         added: list[float] = []
@@ -145,23 +183,28 @@ class Bench:
                 # Few enough that they have ended before the sinks begin, however slow they are.
                 seen = self.table(title, found, calls=max(2, self._calls // 4))
                 if "query_points" in title:
-                    added.append(seen["all five"].cpu_above_us(seen[cases.BARE]))
+                    added.append(seen[cases.AT_ONCE].cpu_above_us(seen[cases.BARE]))
         what = "query of 1,536 dimensions: caller's CPU added ÷ that of 64"
         yield Goal(what, 1.25, added[1] / added[0], "")
 
     def stores(self) -> Iterator[Goal]:
         """Measure LangGraph's stores and graphs, a vector store, and a real mem0."""
-        fast = stores.langgraph_store(self._scopes) | stores.langgraph_saver(self._scopes)
+        fast = stores.langgraph_store(self._scopes)
+        fast |= stores.langgraph_savers(self._scopes, self._folder)
         fast |= stores.vector_store(self._scopes)
         seen = {title: self.table(title, found) for title, found in fast.items()}
         get = seen["LangGraph store, get"]
-        added_us = get["all five, deadline"].above_us(get[cases.BARE])
-        what = "guarded in-process store (InMemoryStore get), default settings, median"
-        yield Goal(what, 1.5, added_us / self._span_us, "spans")
+        added_us = get[cases.OURS].above_us(get[cases.BARE])
+        what = "guarded in-process store (InMemoryStore get), median"
+        yield Goal(what, 1.2, added_us / self._span_us, "spans")
+        for name in ("put", "get_tuple"):
+            saver = seen[f"LangGraph {stores.SQLITE}, {name}"]
+            added_us = saver[cases.OURS].mean_us - saver[cases.BARE].mean_us
+            yield Goal(f"{stores.SQLITE} {name}, mean", 3, added_us / self._span_us, "spans")
         few = max(2, self._calls // 20)
         for title, found in stores.graph(self._scopes).items():
             runs = self.table(title, found, calls=few)
-            ours, bare = runs["all five, deadline"], runs[cases.BARE]
+            ours, bare = runs[cases.OURS], runs[cases.BARE]
             ratio = ours.median_us / bare.median_us
             yield Goal("graph.invoke with store and saver, wall ÷ bare", 1.25, ratio, "")
             ratio = ours.cpu_us / bare.cpu_us
@@ -175,6 +218,8 @@ class Bench:
         seen = self.table("Redaction of one text, patterns only", cases.redaction(texts))
         yield Goal("redaction, clean, 100 characters", 20, seen[cases.SHORT].median_us, "µs")
         yield Goal("redaction, clean, 1,000 characters", 100, seen[cases.LONG].median_us, "µs")
+        what = "redaction, new text with personal data, 100 characters"
+        yield Goal(what, 150, seen[cases.PERSONAL].median_us, "µs")
 
     def graphs(self) -> Iterator[Goal]:
         """Measure whole graphs, each way of watching them in a process of its own."""
@@ -203,7 +248,11 @@ class Bench:
     def much(self) -> Iterator[Goal]:
         """Measure with many threads, tasks, customers and events."""
         calls = self._calls * 16
+        in_batches_us, in_trickle_us = scale.sinks_cpu_us(self._scopes, calls)
+        yield Goal("CPU of all sinks together, an event, in batches", 60, in_batches_us, "µs")
+        yield Goal("CPU of all sinks together, an event, in a trickle", 150, in_trickle_us, "µs")
         crowds = [*scale.threads(self._scopes, calls), scale.tasks(self._scopes, calls)]
+        yield Goal("1,000 tasks of 1,000 customers at once, a call", 60, crowds[-1][1], "µs")
         rows = [[name, figure(wall), figure(cpu)] for name, wall, cpu in crowds]
         self.keep(
             Section(
@@ -255,7 +304,23 @@ class Bench:
         bare = seen.get(cases.BARE)
         rows = [row_of(name, each, bare) for name, each in seen.items()]
         self.keep(Section(title, "Microseconds for one call.", HEADER, rows))
+        self._seen[title] = seen
         return seen
+
+    def figures(self) -> Section:
+        """Return what whoever uses a real store pays for it, a line each."""
+        about = (
+            f"Microseconds of one call in default settings with five sinks, {time.strftime('%F')}, "
+            f"{os.cpu_count()} cores, Python {platform.python_version()}."
+        )
+        rows = [
+            [title, *map(figure, (bare.median_us, ours.median_us, ours.mean_us, ours.p99_us))]
+            for title, seen in self._seen.items()
+            if title in SHOWN
+            for bare, ours in [(seen[cases.BARE], seen[cases.OURS])]
+        ]
+        header = ("", "bare, median", "guarded, median", "mean", "p99")
+        return Section("Figures", about, header, rows)
 
     def keep(self, section: Section) -> None:
         """Add *section*, and show it."""
@@ -263,16 +328,37 @@ class Bench:
         show(section)
 
 
-def peers(number: int, calls: int, missing: str | None) -> Section:
-    """Measure others on the same calls, each in a process of its own."""
-    header = ("", "added", "p99", "1,536 dimensions: added", "p99", "1,536 ÷ 64")
-    about = (
-        "Microseconds that one call costs above its own bare one. One sink, no metrics. The first "
-        "two on a Qdrant query of 64 and of 1,536 dimensions, the third on a mem0 `search` with an "
-        "empty body."
+_ADDED = ("median", "mean", "p99", "blocked", "caller's CPU", "other threads' CPU")
+
+
+def _added(seen: turns.Seen, bare: turns.Seen, case: str) -> dict[str, float]:
+    """Return what calls of *seen* cost above *bare*, by what is measured, in microseconds."""
+    ours, theirs = (_singles(each, case) for each in (seen, bare))
+    spent = (seen.added_us(case, bare, each) for each in ("blocked_us", "here_us"))
+    figures = (
+        seen.added_us(case, bare, "median_us"),
+        fmean(ours) - fmean(theirs),
+        ours[int(len(ours) * 0.99)] - median(theirs),
+        *spent,
+        seen.us(case, "elsewhere_us"),
     )
-    rows = [_peer(each, number, calls, missing) for each in PEERS]
-    return Section("Others", about, header, rows)
+    return dict(zip(_ADDED, figures, strict=True))
+
+
+def _singles(seen: turns.Seen, case: str) -> list[float]:
+    return sorted(single for each in seen.rounds[case] for single in each["singles_us"])
+
+
+def _beside_goals(case: str, added: Mapping[str, Mapping[str, float]]) -> Iterator[Goal]:
+    """Yield what ours adds, in shares of what the best of openlit and loongsuite adds."""
+    rivals = [added[each] for each in RIVALS if each in added]
+    if not rivals or peers.OURS not in added:
+        return
+    for what, goal in (("median", 1.0), ("mean", 1.0), ("p99", 1.5)):
+        theirs = min(each[what] for each in rivals)
+        # What costs nothing by the clock was not measured.
+        share = added[peers.OURS][what] / theirs if theirs > 0 else nan
+        yield Goal(f"{case}: {what} added ÷ theirs with one sink", goal, share, "")
 
 
 def install_peers() -> str | None:
@@ -292,27 +378,6 @@ def install_peers() -> str | None:
             return f"not installed: {command[2]} failed"
     installed.write_text(wanted, encoding="utf-8")
     return None
-
-
-def _peer(name: str, number: int, calls: int, missing: str | None) -> list[str]:
-    python = PEERS_ENV / "bin" / "python"
-    if missing or not python.exists():
-        return [name, missing or "not installed", "", "", "", ""]
-    command = [str(python), "-m", "benchmarks.peers", name, str(number), str(calls // 4)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return [name, "failed", "", "", "", ""]
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    if "missing" in found:
-        return [name, "not installed", "", "", "", ""]
-    if "mem0" in found:
-        only = found["mem0"]
-        figures = map(figure, (only["above_us"], only["p99_us"]))
-        return [f"{name} {found['version']}", *figures, "", "", ""]
-    small, large = found["64"], found["1536"]
-    figures = (small["above_us"], small["p99_us"], large["above_us"], large["p99_us"])
-    ratio = large["above_us"] / small["above_us"]
-    return [f"{name} {found['version']}", *map(figure, figures), figure(ratio)]
 
 
 @contextmanager
@@ -350,7 +415,7 @@ def about(args: argparse.Namespace) -> str:
         f"{_processor()}, {os.cpu_count()} cores, {platform.system()}, Python "
         f"{platform.python_version()}, load {os.getloadavg()[0]:.1f} at the end"
     )
-    return f"# What it costs\n\n{method}\n\nMachine: {machine}. {packages}."
+    return f"# What it costs, in figures\n\n{method}\n\nMachine: {machine}. {packages}."
 
 
 def _processor() -> str:
@@ -368,7 +433,7 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--calls", type=int, default=200)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "cost.md")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder of both pages")
     parser.add_argument("--no-peers", action="store_true", help="do not install or measure others")
     return parser.parse_args(arguments)
 
@@ -381,7 +446,9 @@ def environment(folder: Path) -> Mapping[str, str]:
 def main() -> None:
     """Measure, print and write."""
     args = parsed()
-    missing = None if args.no_peers else install_peers()
+    missing = "left out" if args.no_peers else install_peers()
+    if missing:
+        say(f"others: {missing}")
     with tempfile.TemporaryDirectory() as folder, back_end():
         os.environ |= environment(Path(folder))
         logging.getLogger("mem0").setLevel(logging.WARNING)  # for the bare one, too
@@ -389,14 +456,26 @@ def main() -> None:
         bench = Bench(scopes, Path(folder), args.rounds, args.calls)
         goals = list(bench.all())
         scopes.close()
-    bench.keep(peers(args.rounds, args.calls, missing))
     header = ("", "goal", "figure", "")
     summary = Section("Goals", "", header, [each.row() for each in goals])
     show(summary)
-    args.out.parent.mkdir(parents=True, exist_ok=True)
     sections = [each.markdown() for each in bench.sections]
     pages = [about(args), summary.markdown(), reasons(goals), ELSEWHERE, *sections]
-    args.out.write_text("\n\n".join(pages) + "\n", encoding="utf-8")
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "cost_figures.md").write_text("\n\n".join(pages) + "\n", encoding="utf-8")
+    page = args.out / "cost.md"
+    if page.exists():
+        text = with_figures(page.read_text(encoding="utf-8"), bench.figures())
+        page.write_text(text, encoding="utf-8")
+
+
+def with_figures(page: str, figures: Section) -> str:
+    """Return *page* with its section of that title replaced."""
+    before, heading, rest = page.partition(f"## {figures.title}\n")
+    if not heading:
+        raise ValueError(f"the page has no section {figures.title!r}")
+    _old, following, after = rest.partition("\n## ")
+    return f"{before}{figures.markdown()}\n{following}{after}"
 
 
 if __name__ == "__main__":

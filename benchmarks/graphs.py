@@ -1,29 +1,23 @@
 """
 What watching a LangGraph graph costs, ours beside others', all in one run.
 
-Each way of watching has a process of its own, and so has the bare graph: instrumentation changes
-LangChain for its whole process. The processes take turns, a block of calls each, in an order that
-is reversed every other round, while the others wait. What a way adds is the median of what each
-round took above the same round of the bare graph, in CPU time: a busy machine stretches the rest.
+Each way of watching has a process of its own, and so has the bare graph; they take turns. What a
+way adds is the median of what each round took above the same round of the bare graph.
 What one more node, model call or streamed event adds is the difference of two runs that differ in
 twenty nodes, ten calls or two hundred chunks.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from operator import sub
 from pathlib import Path
-from statistics import median
-from typing import Any, Final
+from typing import Final
 
+from benchmarks import turns
 from benchmarks.tables import Goal, Section, figure
+from benchmarks.turns import Seen
 
-ROOT = Path(__file__).parents[1]
 BARE, OURS = "bare", "runnable"
 NAMES: Final = {
     BARE: "bare LangGraph",
@@ -32,6 +26,10 @@ NAMES: Final = {
 }
 STREAM = 200
 """Chunks of a long answer."""
+
+CPU = "run_us"
+"""CPU time, in what the worker tells: a busy machine stretches the rest."""
+
 CASES: Final = {
     "invoke": "invoke 3 1 1 0",
     "more nodes": "invoke 23 1 1 0",
@@ -46,35 +44,7 @@ TIMES: Final = {"invoke": 20, "more nodes": 4, "more calls": 6, "v2": 8, "v3": 8
 """Calls in one block; of the others, three: most blocks have ended before any sender begins."""
 
 
-@dataclass(slots=True)
-class Seen:
-    """
-    What one way costs, by case and round.
-
-    Attributes:
-        version: Of the package that watches, or why it does not.
-        rounds: What each block of calls cost.
-    """
-
-    version: str
-    rounds: dict[str, list[dict[str, float]]] = field(
-        default_factory=dict[str, list[dict[str, float]]]
-    )
-
-    def us(self, case: str, what: str = "run_us") -> float:
-        """Return the median of the rounds."""
-        return median(each[what] for each in self.rounds[case])
-
-    def added_us(self, case: str, bare: Seen) -> float:
-        """Return the median of what each round took above the same of *bare*, in CPU time."""
-        return median(map(sub, self._run_us(case), bare._run_us(case)))
-
-    def each_us(self, less: str, more: str, number: float, bare: Seen) -> float:
-        """Return what one of *number* that *more* has above *less* adds."""
-        return (self.added_us(more, bare) - self.added_us(less, bare)) / number
-
-    def _run_us(self, case: str) -> list[float]:
-        return [each["run_us"] for each in self.rounds[case]]
+TURNS: Final = {case: f"{words} {TIMES.get(case, 3)}" for case, words in CASES.items()}
 
 
 def measured(pythons: Mapping[str, Path], rounds: int) -> dict[str, Seen]:
@@ -85,56 +55,14 @@ def measured(pythons: Mapping[str, Path], rounds: int) -> dict[str, Seen]:
         pythons: The interpreter that has it, by way, the bare one first.
         rounds: How many count; one before them does not.
     """
-    with ExitStack() as running:
-        asked = {
-            way: running.enter_context(_process(path, way))
-            for way, path in pythons.items()
-            if path.exists()
-        }
-        seen = {way: Seen(_first(process)) for way, process in asked.items()}
-        ways = [way for way in asked if asked[way].poll() is None]
-        for number in range(rounds + 1):
-            for case, words in CASES.items():
-                for way in ways if number % 2 else ways[::-1]:
-                    told = _answer(asked[way], f"{words} {TIMES.get(case, 3)}")
-                    if told is None:
-                        ways, seen[way] = [each for each in ways if each != way], Seen("failed")
-                    elif number:
-                        seen[way].rounds.setdefault(case, []).append(told)
-        return seen
+    seen = turns.measured(pythons, "benchmarks.graph_worker", TURNS, rounds)
+    return {way: each for way, each in seen.items() if pythons[way].exists()}
 
 
-@contextmanager
-def _process(python: Path, way: str) -> Generator[subprocess.Popen[str]]:
-    command = [str(python), "-m", "benchmarks.graph_worker", way]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL, **pipes) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def _first(process: subprocess.Popen[str]) -> str:
-    """Return the version of what watches; where nothing does, the process has ended."""
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    told: dict[str, str] = json.loads(line) if line else {}
-    if "version" not in told:
-        process.wait()
-        return "not installed" if "missing" in told else "failed"
-    return told["version"]
-
-
-def _answer(process: subprocess.Popen[str], asked: str) -> dict[str, float] | None:
-    """Return what a block of calls cost, or None where the process has failed over it."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(f"{asked}\n")
-    process.stdin.flush()
-    line = process.stdout.readline()
-    found: dict[str, float] | None = json.loads(line) if line else None
-    return found
+def _each_us(seen: Seen, less: str, more: str, number: float, bare: Seen) -> float:
+    """Return what one of *number* that *more* has above *less* adds."""
+    above = (seen.added_us(case, bare, CPU) for case in (more, less))
+    return sub(*above) / number
 
 
 def sections(seen: Mapping[str, Seen]) -> list[Section]:
@@ -159,14 +87,14 @@ def _parts(seen: Mapping[str, Seen]) -> Section:
 
 def _added(way: str, seen: Seen, bare: Seen) -> list[str]:
     events = seen.us("v3 long", "events") - seen.us("v3", "events")
-    v3 = seen.each_us("v3", "v3 long", events, bare)
+    v3 = _each_us(seen, "v3", "v3 long", events, bare)
     if way == "usage":  # of v3 streams alone
         return ["", "", figure(v3), "", figure(seen.us("v3", "sinks_us"))]
     return [
-        figure(seen.each_us("invoke", "more nodes", 20, bare)),
-        figure(seen.each_us("invoke", "more calls", 10, bare)),
+        figure(_each_us(seen, "invoke", "more nodes", 20, bare)),
+        figure(_each_us(seen, "invoke", "more calls", 10, bare)),
         figure(v3),
-        figure(seen.each_us("v2", "v2 long", STREAM, bare)),
+        figure(_each_us(seen, "v2", "v2 long", STREAM, bare)),
         figure(seen.us("invoke", "sinks_us")),
     ]
 
@@ -179,7 +107,7 @@ def _runs(seen: Mapping[str, Seen]) -> Section:
     )
     header = ("", "`invoke`", "v2, long", "v3, short", "v3, long", "v3, 5 ms a chunk")
     bare = seen[BARE]
-    whole = [bare.us(case) for case in ("invoke", "v2 long", "v3", "v3 long")]
+    whole = [bare.us(case, CPU) for case in ("invoke", "v2 long", "v3", "v3 long")]
     first = [_name(BARE, bare), *map(figure, whole), figure(bare.us("v3 slow", "wall_us"))]
     rows = [first, *_rows(seen, _shares, len(header) - 1)]
     return Section("LangGraph beside others, whole runs", about, header, rows)
@@ -188,13 +116,13 @@ def _runs(seen: Mapping[str, Seen]) -> Section:
 def _shares(way: str, seen: Seen, bare: Seen) -> list[str]:
     of = ("v3", "v3 long") if way == "usage" else ("invoke", "v2 long", "v3", "v3 long")
     shares = [f"{share(seen, bare, case):+.0f} %" for case in of]
-    slow = seen.added_us("v3 slow", bare) / bare.us("v3 slow", "wall_us") * 100
+    slow = seen.added_us("v3 slow", bare, CPU) / bare.us("v3 slow", "wall_us") * 100
     return [*([""] * (4 - len(of))), *shares, f"{slow:+.1f} %"]
 
 
 def share(seen: Seen, bare: Seen, case: str) -> float:
     """Return what *seen* adds to a run of *bare*, in percent of it."""
-    return seen.added_us(case, bare) / bare.us(case) * 100
+    return seen.added_us(case, bare, CPU) / bare.us(case, CPU) * 100
 
 
 def _rows(
@@ -215,9 +143,9 @@ def goals(seen: Mapping[str, Seen]) -> Iterator[Goal]:
     """Yield how far ours are from where they should be."""
     ours, bare = seen[OURS], seen[BARE]
     events = ours.us("v3 long", "events") - ours.us("v3", "events")
-    each = ours.each_us("v3", "v3 long", events, bare)
+    each = _each_us(ours, "v3", "v3 long", events, bare)
     yield Goal("v3 bridge, one streamed event, all that it adds", 2, each, "µs")
     long = share(ours, bare, "v3 long")
     yield Goal(f"v3 bridge, share of a run of {STREAM + 1} chunks that take no time", 3, long, "%")
-    slow = ours.added_us("v3 slow", bare) / bare.us("v3 slow", "wall_us") * 100
+    slow = ours.added_us("v3 slow", bare, CPU) / bare.us("v3 slow", "wall_us") * 100
     yield Goal("v3 bridge, share of a run of 40 chunks that take 5 ms each", 3, slow, "%")

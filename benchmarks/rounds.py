@@ -49,12 +49,15 @@ class Figures:
         here_us: CPU time of the calling thread per call, by round: what is left of a call where
             others keep the machine busy.
         elsewhere_us: CPU time of the other threads per call, by round.
+        blocked_us: Of a call, in which its thread did nothing, by round: it waited for another
+            thread, for the interpreter's lock, for a disk, or for a processor.
     """
 
     medians_us: list[float] = field(default_factory=list[float])
     singles_us: list[float] = field(default_factory=list[float])
     here_us: list[float] = field(default_factory=list[float])
     elsewhere_us: list[float] = field(default_factory=list[float])
+    blocked_us: list[float] = field(default_factory=list[float])
 
     @property
     def median_us(self) -> float:
@@ -89,25 +92,27 @@ def side_by_side(cases: Sequence[Case], *, rounds: int, calls: int) -> dict[str,
     """Time *cases*: *calls* of each in every one of *rounds*, after a round that does not count."""
     seen = {case.name: Figures() for case in cases}
     for case in cases:
-        _block(case, Figures(), calls)
+        block(case, Figures(), calls)
     for number in range(rounds):
         for case in cases if number % 2 else reversed(cases):
-            _block(case, seen[case.name], calls)
+            block(case, seen[case.name], calls)
     return seen
 
 
-def _block(case: Case, seen: Figures, calls: int) -> None:
+def block(case: Case, seen: Figures, calls: int) -> None:
+    """Time one block of *calls*, and add what it cost to *seen*."""
     call, clock = case.call, time.perf_counter_ns
     taken = [0] * calls
     case.settle()
     gc.collect()
     gc.disable()
     in_all, in_here = time.process_time_ns(), time.thread_time_ns()
+    first = clock()
     for index in range(calls):
         began = clock()
         call()
         taken[index] = clock() - began
-    in_here = time.thread_time_ns() - in_here
+    in_here, in_calls = time.thread_time_ns() - in_here, clock() - first
     case.settle()
     in_all = time.process_time_ns() - in_all
     gc.enable()
@@ -116,3 +121,4 @@ def _block(case: Case, seen: Figures, calls: int) -> None:
     seen.singles_us += singles
     seen.here_us.append(in_here / calls / 1e3)
     seen.elsewhere_us.append((in_all - in_here) / calls / 1e3)
+    seen.blocked_us.append(max(0, in_calls - in_here) / calls / 1e3)

@@ -22,6 +22,8 @@ from mnemoscope.memory import context
 from mnemoscope.telemetry.delivery.drain import Drain
 
 BURST = 100_000
+_TRICKLE, _TRICKLE_PAUSE_S = 150, 0.02
+"""Fifty events a second: each batch has a few."""
 
 
 class Hung:
@@ -94,6 +96,25 @@ def tasks(scopes: Scopes, calls: int) -> tuple[str, float, float]:
 
     timed = _timed(lambda: asyncio.run(at_once()), settled(scope), each * 1_000)
     return ("1,000 asyncio tasks", *timed)
+
+
+def sinks_cpu_us(scopes: Scopes, calls: int) -> tuple[float, float]:
+    """Return CPU microseconds of all sinks for one event: of large batches, and in a trickle."""
+    search, wait = _guarded_search(scopes)
+
+    def spent_us(number: int, pause_s: float) -> float:
+        wait()
+        everywhere, here = time.process_time(), time.thread_time()
+        for _ in range(number):
+            search()
+            if pause_s:
+                time.sleep(pause_s)
+        wait()
+        here = time.thread_time() - here
+        return (time.process_time() - everywhere - here) / number * 1e6
+
+    spent_us(calls, 0.0)
+    return median(spent_us(calls, 0.0) for _ in range(3)), spent_us(_TRICKLE, _TRICKLE_PAUSE_S)
 
 
 def variety(scopes: Scopes, calls: int) -> Iterator[tuple[str, list[float]]]:

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import uuid
 from collections.abc import Callable
+from functools import partial
 from itertools import count, cycle
 from pathlib import Path
 from typing import Any, TypedDict
 
-from benchmarks.cases import ALL, BARE, Scopes, clean_texts, settled
+from benchmarks.cases import ALL, AT_ONCE, BARE, OURS, Scopes, clean_texts, settled
 from benchmarks.rounds import Case
 
 Call = Callable[[Any], Callable[[], object]]
 """Takes a client, bare or guarded, and returns what is timed."""
 
-PAIR = (("all five", 0.0), ("all five, deadline", 5.0))
+SQLITE = "SqliteSaver"
+PAIR = ((OURS, True), (AT_ONCE, False))
 
 
 def side_by_side(
     scopes: Scopes, make: Callable[[], Any], wrap: Callable[[Any, Any], Any], call: Call
 ) -> list[Case]:
-    """Return *call* on what *make* makes: bare, then guarded without and with a deadline."""
+    """Return *call* on what *make* makes: bare, then guarded with and without a deadline."""
     found = [Case(name=BARE, call=call(make()))]
-    for name, deadline_s in PAIR:
-        scope = scopes.make(ALL, deadline_s=deadline_s)
+    for name, has_deadline in PAIR:
+        scope = scopes.make(ALL, has_deadline=has_deadline)
         found.append(Case(name=name, call=call(wrap(scope, make())), settle=settled(scope)))
     return found
 
@@ -132,10 +135,11 @@ def vector_store(scopes: Scopes) -> dict[str, list[Case]]:
     }
 
 
-def langgraph_saver(scopes: Scopes) -> dict[str, list[Case]]:
-    """``put`` and ``get_tuple`` of LangGraph's saver in memory."""
+def langgraph_savers(scopes: Scopes, folder: Path) -> dict[str, list[Case]]:
+    """``put`` and ``get_tuple`` of LangGraph's savers in memory and on SQLite."""
     from langgraph.checkpoint.base import empty_checkpoint
     from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.checkpoint.sqlite import SqliteSaver
 
     config: Any = {"configurable": {"thread_id": "t-1", "checkpoint_ns": ""}}
     checkpoint = {
@@ -147,8 +151,14 @@ def langgraph_saver(scopes: Scopes) -> dict[str, list[Case]]:
     def put(saver: Any) -> Callable[[], object]:
         return lambda: saver.put(config, checkpoint, {"source": "loop", "step": 1}, {"said": 1})
 
-    def filled() -> Any:
-        saver = InMemorySaver()
+    files = count()
+
+    def on_sqlite() -> Any:
+        path = folder / f"checkpoints-{next(files)}.db"
+        return SqliteSaver(sqlite3.connect(path, check_same_thread=False))
+
+    def filled(make: Callable[[], Any]) -> Any:
+        saver = make()
         put(saver)()
         return saver
 
@@ -156,10 +166,12 @@ def langgraph_saver(scopes: Scopes) -> dict[str, list[Case]]:
         "get_tuple": lambda saver: lambda: saver.get_tuple(config),
         "put": put,
     }
+    makes: dict[str, Callable[[], Any]] = {"InMemorySaver": InMemorySaver, SQLITE: on_sqlite}
     return {
-        f"LangGraph saver, {name}": side_by_side(
-            scopes, filled, lambda scope, saver: scope.checkpointer(saver), call
+        f"LangGraph {saver}, {name}": side_by_side(
+            scopes, partial(filled, make), lambda scope, saver: scope.checkpointer(saver), call
         )
+        for saver, make in makes.items()
         for name, call in calls.items()
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from statistics import median
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ class Goal(NamedTuple):
     Attributes:
         what: What is measured.
         goal: The figure wanted.
-        figure: The figure seen.
+        figure: The figure seen; not a number where noise was larger than what was measured.
         unit: Of both.
         at_least: More is better.
     """
@@ -37,6 +38,8 @@ class Goal(NamedTuple):
         """Return the cells of its line."""
         sign = "≥" if self.at_least else "≤"
         distance = "met" if self.is_met else f"missed: {self._ratio():.1f} times"
+        if isnan(self.figure):
+            distance = "cannot tell: the machine was too busy"
         return [
             self.what,
             f"{sign} {figure(self.goal)} {self.unit}",
@@ -66,20 +69,31 @@ class Section:
         return "\n".join(lines)
 
 
-HEADER = ("", "median", "added", "÷ bare", "p99", "caller's CPU", "other threads' CPU")
+HEADER = (
+    "",
+    "median",
+    "added",
+    "mean",
+    "p99",
+    "blocked",
+    "caller's CPU",
+    "other threads' CPU",
+)
 
 
 def row_of(name: str, seen: Figures, bare: Figures | None) -> list[str]:
-    """Return the cells of one case, beside the bare one if it is not that itself."""
-    figures = (seen.p99_us, median(seen.here_us), median(seen.elsewhere_us))
-    beside = ["", ""]
-    if bare is not None and bare is not seen:
-        beside = [figure(seen.above_us(bare)), figure(seen.median_us / bare.median_us)]
-    return [name, figure(seen.median_us), *beside, *map(figure, figures)]
+    """Return the cells of one case, with what it adds to the bare one if it is not that itself."""
+    is_bare = bare is None or bare is seen
+    added = "" if is_bare else figure(seen.above_us(bare))
+    spent = (seen.blocked_us, seen.here_us, seen.elsewhere_us)
+    figures = (seen.mean_us, seen.p99_us, *map(median, spent))
+    return [name, figure(seen.median_us), added, *map(figure, figures)]
 
 
 def figure(value: float) -> str:
     """Return *value* with as many digits as it deserves."""
+    if isnan(value):
+        return "?"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
 
 

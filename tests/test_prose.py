@@ -16,6 +16,7 @@ PAGES = {
 WRITTEN_BY_PROGRAMS = {
     "docs/compare.md": "make compare",
     "docs/cost.md": "make bench",
+    "docs/cost_figures.md": "make bench",
     "docs/faults.md": "make faults",
     "docs/privacy_figures.md": "make bench-privacy",
 }

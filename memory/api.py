@@ -30,7 +30,8 @@ from .guard.operation import (
     Summary,
 )
 from .guard.rows import checkpoint, fewer, forget, method_table, recall, remember, resume
-from .guard.step import Around, AsyncInvoke, Faces, Invoke, Step, Turns
+from .guard.step import Around, AsyncInvoke, BreaksOff, Faces, Invoke, Step, Turns
+from .limits.time_left import time_left_s
 
 if TYPE_CHECKING:
     from ..telemetry.delivery.registry import SinkContext, SinkFactory
@@ -162,6 +163,8 @@ class StoreBinding:
         database: What the client writes to. None: that cannot be told for certain.
         server: Host and port that the client asks. None: it asks none, or that is not known.
         turns: How it takes calls, if it is not thread-safe.
+        breaks_off: Tells whether the client breaks a call off at its deadline, so that it needs no
+            thread. None: it cannot.
         inline: Tells whether a synchronous call must stay on the caller's thread.
         steps: Steps of the adapter's own, between the journal and the breaker.
         around: What is around every call of the store, the innermost first.
@@ -187,6 +190,7 @@ class StoreBinding:
     database: Database | None = None
     server: tuple[str, int] | None = None
     turns: Turns | None = None
+    breaks_off: BreaksOff | None = None
     inline: Callable[[Any], bool] = _never
     steps: Sequence[Step] = ()
     around: Sequence[Around] = ()
@@ -239,6 +243,7 @@ __all__ = [
     "Arguments",
     "Around",
     "AsyncInvoke",
+    "BreaksOff",
     "Call",
     "CallerMistake",
     "Check",
@@ -340,6 +345,7 @@ __all__ = [
     "recall",
     "remember",
     "resume",
+    "time_left_s",
 ]
 
 _MODULES = {

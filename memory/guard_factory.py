@@ -23,7 +23,7 @@ from ..telemetry.process.faults import Faults
 from ..telemetry.text import one_line
 from .guard.call import Below, nothing_below
 from .guard.shared_state import SharedState
-from .guard.step import Around, Step, Turns
+from .guard.step import Around, BreaksOff, Step, Turns
 from .guard.steps.admit import Admit
 from .guard.steps.answer import redacted_answer
 from .guard.steps.redact import Redact
@@ -110,6 +110,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         caller_mistakes: Sequence[CallerMistake] = (),
         exits: bool = False,
         turns: Turns | None = None,
+        breaks_off: BreaksOff | None = None,
         writes: JournalledWrites | None = None,
         database: Database | None = None,
         steps: Sequence[Step] = (),
@@ -129,6 +130,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             caller_mistakes: Exceptions out of the store that are not its failure.
             exits: ``SystemExit`` is its failure.
             turns: How the client takes calls, if it is not thread-safe.
+            breaks_off: Tells whether the client breaks a call off at its deadline.
             writes: How writes are kept in the journal and made again. None: they are not.
             database: What the client writes to. None: that is not known, and nothing is kept.
             steps: Steps of the adapter's own, between the journal and the breaker.
@@ -157,6 +159,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             self.clock,
             turns=turns,
             around=(Retry(classify.may_pass), *around) if retries else around,
+            breaks_off=None if self.policy.deadline_threads else breaks_off,
         )
         redact = Redact(
             store,

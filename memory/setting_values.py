@@ -47,6 +47,7 @@ class SettingValues(TypedDict, total=False):
     deadline_forget_s: float
     deadline_resume_s: float
     deadline_checkpoint_s: float
+    deadline_threads: bool
     concurrent_recall: int
     concurrent_remember: int
     concurrent_forget: int

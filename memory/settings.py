@@ -137,6 +137,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         deadline_forget_s: Seconds a deletion may take; 0: no deadline.
         deadline_resume_s: Seconds to load a checkpoint; 0: no deadline.
         deadline_checkpoint_s: Seconds to save a checkpoint; 0: no deadline.
+        deadline_threads: Make every synchronous call with a deadline on a thread of its own, also
+            where its client could break it off.
         concurrent_recall: Recalls that may be in one store at once. Others wait, within their
             deadline, while the store answers.
         concurrent_remember: Writes that may be in one store at once.
@@ -221,6 +223,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     deadline_forget_s: Seconds = 30.0
     deadline_resume_s: Seconds = 10.0
     deadline_checkpoint_s: Seconds = 10.0
+    deadline_threads: bool = False
     concurrent_recall: Places = PLACES
     concurrent_remember: Places = PLACES
     concurrent_forget: Places = PLACES
@@ -285,6 +288,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             deadlines_s={each: getattr(self, f"deadline_{each}_s") for each in CLASSES},
             places={each: getattr(self, f"concurrent_{each}") for each in CLASSES},
             waits_s={each: wait_s for each, wait_s in waits_s.items() if wait_s is not None},
+            deadline_threads=self.deadline_threads,
             enforce_tenancy=self.tenancy == "enforce",
             raise_unexpected=self.raise_ == "unexpected",
             tells_answers=not _SHOW_ANSWERS.isdisjoint(self.content_sinks),

@@ -77,6 +77,7 @@ def _wrapped(
         caller_mistakes=binding.caller_mistakes,
         exits=binding.exits,
         turns=binding.turns,
+        breaks_off=binding.breaks_off,
         writes=binding.writes
         and replace(binding.writes, method=partial(method_by_key, adapter.client_types)),
         database=binding.database,

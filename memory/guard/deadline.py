@@ -10,27 +10,38 @@ from functools import partial
 from typing import Any
 
 from ...telemetry.process.fork_lock import ForkLock
+from ..limits.time_left import TimeLimit
 from ..limits.workers import Expired, Workers, driven
 from .call import Call, Hold
 from .operation import Arguments
-from .step import Around, AsyncInvoke, Invoke, Turns
+from .step import Around, AsyncInvoke, BreaksOff, Invoke, Turns
+
+HELD_S = 0.05
+"""Seconds past its deadline after which a call on its caller's thread was not broken off."""
+
+_EARLY_S = 0.001
+"""Seconds by which a wait may end before its time: clocks differ, and some count milliseconds."""
 
 
 class Deadline:
     """
     Calls the store and waits for it no longer than the call's class allows.
 
-    A synchronous call that outlives its deadline goes on without its caller and keeps its place in
-    the bulkhead until it ends; an asynchronous one is cancelled.
+    A synchronous call of a client that breaks off its calls stays on its caller's thread. Any other
+    has a worker. If it outlives its deadline it goes on without its caller and keeps its place in
+    the bulkhead until it ends. An asynchronous call is cancelled.
 
     Args:
         workers: Threads for synchronous calls with a deadline.
         clock: Monotonic seconds.
         turns: How the client takes calls, if it is not thread-safe.
         around: What is around every call of the store, the innermost first.
+        breaks_off: Tells whether the client breaks a call off at its deadline. None: it cannot.
 
     Attributes:
         late_results: Calls that ended after their caller had gone.
+        held: Calls that their client did not break off in time. After the first one, and while one
+            is under way, each call has a worker.
     """
 
     def __init__(
@@ -40,8 +51,11 @@ class Deadline:
         *,
         turns: Turns | None = None,
         around: Sequence[Around] = (),
+        breaks_off: BreaksOff | None = None,
     ) -> None:
-        self.late_results = 0
+        self.late_results = self.held = 0
+        self._breaks_off = breaks_off
+        self._under_way: dict[Call, float] = {}
         self._on_late: Callable[[], Callable[[Call], None] | None] = _nothing
         self._workers = workers
         self._clock = clock
@@ -80,6 +94,8 @@ class Deadline:
             return self._work(call, invoke)
         if self._stay is not None and (turn := self._stay(call)) is not None:
             return self._work_now(call, invoke, turn)
+        if self._breaks_off is not None and self._breaks_off(call) and not self._holds_callers():
+            return self._work_here(call, invoke, call.left_s or deadline_s)
         work, late = partial(self._work, call, invoke), partial(self._note_late, call)
         return self._workers.run(work, call.left_s or deadline_s, late)
 
@@ -145,6 +161,36 @@ class Deadline:
         finally:
             turn.__exit__(None, None, None)
             call.let_go()
+
+    def _work_here(self, call: Call, invoke: Invoke, left_s: float) -> Any:
+        limit = TimeLimit(self._clock, left_s)
+        self._under_way[call] = limit.until
+        limit.begin()
+        try:
+            return self._work(call, invoke)
+        except Exception as exc:
+            # Whatever it says: the client has broken the call off, and this is how it says so.
+            if self._clock() >= limit.until - _EARLY_S:
+                raise Expired from exc
+            raise
+        finally:
+            limit.end()
+            del self._under_way[call]
+            if self._clock() > limit.until + HELD_S:
+                self._note_held()
+
+    def _holds_callers(self) -> bool:
+        if self.held:
+            return True
+        if not self._under_way:
+            return False
+        overdue = self._clock() - HELD_S
+        # One that is still under way then is in a wait that nothing ends.
+        return any(until < overdue for until in list(self._under_way.values()))
+
+    def _note_held(self) -> None:
+        with self._late_lock:
+            self.held += 1
 
     def _ask(self, call: Call, invoke: Invoke) -> Any:
         marks = call.enter()

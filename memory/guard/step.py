@@ -24,6 +24,14 @@ Invoke: TypeAlias = Callable[[Arguments], Any]
 AsyncInvoke: TypeAlias = Callable[[Arguments], Awaitable[Any]]
 """Its coroutine twin."""
 
+BreaksOff: TypeAlias = "Callable[[Call], bool]"
+"""
+Tells, before a synchronous call with a deadline, whether its client breaks it off in time.
+
+It does so if every wait in the call ends by `time_left_s`, also one for a lock, a connection of a
+pool, a name's address, or between two attempts. Then the call stays on its caller's thread.
+"""
+
 Face: TypeAlias = "Callable[[Call], None]"
 AsyncFace: TypeAlias = "Callable[[Call], Awaitable[None] | None]"
 """A face that may wait: it returns what is to be awaited, or None where there is nothing."""

@@ -172,6 +172,8 @@ def _troubles(guards: list[Guard]) -> Iterator[tuple[State, str]]:
         yield State.WARNING, f"no place left for {full}"
     if waits := sum(guard.waits for guard in guards):
         yield State.WARNING, f"{waits:,} writes wait in this process, and would end with it"
+    if held := sum(guard.deadline.held for guard in guards):
+        yield State.WARNING, f"{held:,} calls were not broken off in time: they have threads now"
     waiting = [step for guard in guards for step in guard.waiting]
     if conflicts := sum(step.conflicts for step in waiting):
         yield State.WARNING, f"{conflicts:,} threads were changed by others while writes waited"

@@ -86,6 +86,8 @@ class Policy:
 
     Attributes:
         deadlines_s: Seconds a call of each class may take; 0 means no deadline.
+        deadline_threads: Make every synchronous call with a deadline on a thread of its own, also
+            where its client could break it off.
         concurrency: Calls of one class that may be in a store at once, hung ones included. Others
             wait, within their deadline, while the store answers.
         places: The same for single classes.
@@ -101,6 +103,7 @@ class Policy:
     """
 
     deadlines_s: Mapping[OperationClass, float] = field(default_factory=lambda: DEADLINES_S)
+    deadline_threads: bool = False
     concurrency: int = PLACES
     places: Mapping[OperationClass, int] = field(default_factory=dict[OperationClass, int])
     waits_s: Mapping[OperationClass, float] = field(default_factory=dict[OperationClass, float])

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ...limits.time_left import time_left_s
 from ..call import Call
 from ..operation import Arguments
 from ..step import AsyncInvoke, Invoke
@@ -34,6 +35,9 @@ class Retry:
                     return invoke(given)
                 except Exception as exc:
                     if not self._may_pass(exc):
+                        raise
+                    left_s = time_left_s()
+                    if left_s is not None and left_s <= pause_s:
                         raise
                     time.sleep(pause_s)
                     # Not again behind the back of a caller that has been told it failed.

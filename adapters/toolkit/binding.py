@@ -10,7 +10,7 @@ parameter can have, so that it is redacted as a value and handed on as it was gi
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
@@ -130,10 +130,14 @@ def parameters_of(
     )
 
 
-def _takes_by_name(names: tuple[str, ...], parameters: Iterable[inspect.Parameter]) -> bool:
+def _takes_by_name(names: tuple[str, ...], parameters: Collection[inspect.Parameter]) -> bool:
     by_keyword = {each.name for each in parameters if each.kind in _BY_KEYWORD}
+    if by_keyword.issuperset(names):
+        return True
+    # `**kwargs` would take the name of one that goes by position alone, and the call would lack it.
+    positional = {each.name for each in parameters if each.kind is each.POSITIONAL_ONLY}
     kinds = {each.kind for each in parameters} & _VARIADIC
-    return by_keyword.issuperset(names) or kinds == {inspect.Parameter.VAR_KEYWORD}
+    return kinds == {inspect.Parameter.VAR_KEYWORD} and positional.isdisjoint(names)
 
 
 def _signature(

@@ -100,6 +100,14 @@ class Holder(BaseModel):
     model: Model
 
 
+class Open(InMemoryStore):
+    """A store that takes any keyword, as MongoDB's does."""
+
+    def search(self, namespace_prefix, /, **options):
+        options.pop("tenant", None)
+        return super().search(namespace_prefix, **options)
+
+
 # -- attributes and classes ------------------------------------------------------------------------
 
 
@@ -127,6 +135,14 @@ def test_a_guarded_model_of_pydantics_is_one(bench):
     assert bare.session == model.session == "second"
     assert isinstance(type(model).from_defaults(), Model)
     assert not isinstance(bare, type(model))
+
+
+def test_what_goes_by_position_alone_does_beside_any_keyword(bench):
+    """`**options` would take its name, and the client would lack it."""
+    items = wrapping(store.ADAPTER)(Open(), bench)
+    items.put(HERE, "k", {"likes": "tea"})
+
+    assert [each.key for each in items.search(HERE, limit=3)] == ["k"]
 
 
 @pytest.mark.parametrize("name", ["anything", "DEFAULT_BATCH_SIZE", "collection_exists", "upsert"])

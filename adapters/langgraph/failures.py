@@ -79,6 +79,13 @@ SAVER_MISTAKES = (
         where=(
             f"{_SAVERS}.postgres:prune",
             f"{_SAVERS}.postgres.aio:aprune",
+            f"{_SAVERS}.redis:prune",
+            f"{_SAVERS}.redis.aio:aprune",
         ),
+    ),
+    CallerMistake(
+        what="a filter by a key that the saver has no index of",
+        error=ValueError,
+        where=(f"{_SAVERS}.redis:list", f"{_SAVERS}.redis.aio:alist"),
     ),
 )

@@ -166,7 +166,7 @@ def bind(
     database = services.named or database_of(client)
     overlay = _overlay(client, database, services)
     waiting = _degraded(client, overlay, on_conflict, services) if degraded else None
-    forgetting = ForgetThreads(STORE, overlay=overlay, clock=services.guards.clock)
+    forgetting = ForgetThreads(STORE, client=client, overlay=overlay, clock=services.guards.clock)
     return StoreBinding(
         methods=_rows(redact=redact),
         caller_mistakes=SAVER_MISTAKES,

@@ -25,6 +25,7 @@ from ....telemetry.event.spelling import id_text
 from .arguments import configurable
 from .lost import ThreadDeletedError, tell_lost
 from .overlay import Overlay
+from .writes_left import awrites_left, writes_left
 
 LOOK_S = 0.01
 """Seconds from one look to the next whether a write has ended."""
@@ -37,6 +38,7 @@ class ForgetThreads:
     Step of every guarded checkpointer, and wrapper of its calls, that makes deletions win.
 
     Args:
+        client: The bare saver.
         clock: Monotonic seconds.
     """
 
@@ -44,10 +46,12 @@ class ForgetThreads:
         self,
         store: str,
         *,
+        client: Any,
         overlay: Overlay,
         clock: Callable[[], float],
     ) -> None:
         self._store = store
+        self._client = client
         self._overlay = overlay
         self._clock = clock
 
@@ -102,6 +106,9 @@ class ForgetThreads:
                     answer = invoke(given)
                 else:
                     time.sleep(LOOK_S)
+            while writes_left(self._client, id_text(given["thread_id"])):
+                self._check_time(call)
+                answer = invoke(given)
             return answer
 
         return deleting
@@ -118,25 +125,30 @@ class ForgetThreads:
                     answer = await invoke(given)
                 else:
                     await asyncio.sleep(LOOK_S)
+            while await awrites_left(self._client, id_text(given["thread_id"])):
+                self._check_time(call)
+                answer = await invoke(given)
             return answer
 
         return deleting
 
     def _deletion(self, call: Call, given: Arguments) -> Iterator[bool]:
         """Yield True where the saver is to delete the thread, and False to wait a moment."""
-        until = call.started + (call.limits.deadline_s or LONGEST_S)
         thread_id = id_text(given["thread_id"])
         # Deleted, looked at again, and deleted once more: a write under way would bring the thread
         # back.
         before = self._overlay.at_work(thread_id)
         yield True
         while before & self._overlay.at_work(thread_id):
-            if self._clock() >= until:
-                # That it was deleted cannot be promised, and must not be answered.
-                raise Expired
+            self._check_time(call)
             yield False
         if before:
             yield True
+
+    def _check_time(self, call: Call) -> None:
+        if self._clock() >= call.started + (call.limits.deadline_s or LONGEST_S):
+            # That it was deleted cannot be promised, and must not be answered.
+            raise Expired
 
 
 def thread_of(arguments: Arguments) -> str | None:

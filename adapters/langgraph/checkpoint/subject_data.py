@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
 
 from ....memory.errors import DeadlineExceededError
 from ....memory.subject_data.records import DataSubject, Erased, Page, SubjectRecord
@@ -28,6 +29,8 @@ from .arguments import OWNERS
 from .forgetting import LOOK_S
 from .lost import ThreadDeletedError, tell_lost
 from .overlay import Overlay
+from .saver_tables import has_tables
+from .writes_left import awrites_left
 
 if TYPE_CHECKING:
     from ....memory.subject_data.keeping import StoreKeeper
@@ -37,6 +40,13 @@ _DEPTH = 12
 
 LATE_S = 10.0
 """Seconds for which an erasure waits for a write that its caller waits for no longer."""
+
+
+_REDIS_LISTS = 10_000
+"""Checkpoints that Redis' saver lists where it is given no limit, and says nothing of the rest."""
+
+_MOST_LISTED = 1_000_000
+"""The most that Redis searches for at once: where a server allows less, it raises."""
 
 
 _A_THREAD = "a thread that the audit trail has no name of"
@@ -78,9 +88,12 @@ class CheckpointSubjectData:
     async def _threads(self, subject: DataSubject) -> list[str]:
         """Return the ids of threads that may be *subject*'s, some of which may be gone."""
         found = dict.fromkeys(subject.runs)
+        known = frozenset(subject.memory_ids.get(self.store, ()))
+        if not _filters(self._client):
+            names = id_forms(subject.customer)
+            return list(found | dict.fromkeys(await self._compared(names, known)))
         for name, form in product(OWNERS, id_forms(subject.customer)):
             found |= dict.fromkeys(await self._listed(_any, {name: form}))
-        known = frozenset(subject.memory_ids.get(self.store, ()))
         if known:  # a look at all there is: what a run is called need not be its thread's id
             found |= dict.fromkeys(await self._listed(lambda each: each["checkpoint_id"] in known))
         return list(found)
@@ -99,6 +112,18 @@ class CheckpointSubjectData:
             return threads
         found = (each.config["configurable"] for each in self._client.list(None, filter=metadata))
         return [each["thread_id"] for each in found if wanted(each)]
+
+    async def _compared(self, names: Collection[Any], known: Collection[str]) -> list[str]:
+        """Return the threads whose metadata has one of *names*, or that have a known checkpoint."""
+        found = await self._checkpoints(None)
+        if len(found) == _REDIS_LISTS:
+            found = await self._checkpoints(None, limit=_MOST_LISTED)
+        return [
+            ids["thread_id"]
+            for each in found
+            if (ids := each.config["configurable"])["checkpoint_id"] in known
+            or any(each.metadata.get(owner) in names for owner in OWNERS)
+        ]
 
     async def _newest(self, thread: str) -> Any:
         return await self._call("get_tuple", {"configurable": {"thread_id": thread}})
@@ -125,18 +150,17 @@ class CheckpointSubjectData:
     async def _is_shared(self, thread: str, subject: DataSubject) -> bool:
         """Return whether a thread is another customer's, too, by its metadata or the trail."""
         owners: dict[str, str | None] = {}
-        for each in await self._checkpoints(thread):
+        for each in await self._checkpoints({"configurable": {"thread_id": thread}}):
             named = (id_text(each.metadata.get(name)) for name in OWNERS)
             owner = next((found for found in named if found is not None), None)
             owners[each.checkpoint["id"]] = None if owner is None else str(owner)
         return subject.is_shared(id_text(thread), owners)
 
-    async def _checkpoints(self, thread: str) -> list[Any]:
-        config = {"configurable": {"thread_id": thread}}
+    async def _checkpoints(self, config: Any, limit: int | None = None) -> list[Any]:
         if not self._is_asynchronous:
-            return list(self._client.list(config))
+            return list(self._client.list(config, limit=limit))
         found: list[Any] = await run_in_client_loop(
-            self._client, lambda: _listed(self._client.alist(config))
+            self._client, lambda: _listed(self._client.alist(config, limit=limit))
         )
         return found
 
@@ -156,6 +180,8 @@ class CheckpointSubjectData:
                 raise DeadlineExceededError(self.store, LATE_S)
             await asyncio.sleep(LOOK_S)
         if before:
+            await self._call("delete_thread", thread)
+        while await run_in_client_loop(self._client, lambda: awrites_left(self._client, name)):
             await self._call("delete_thread", thread)
         self._overlay.forget_clean(name)
 
@@ -194,6 +220,11 @@ def _shared_thread_lines(shared: Collection[str], subject: DataSubject) -> tuple
 
 async def _listed(found: AsyncIterable[Any]) -> list[Any]:
     return [each async for each in found]
+
+
+def _filters(client: Any) -> bool:
+    """Tell whether *client* is known to filter by any metadata. Redis' saver refuses most."""
+    return isinstance(client, InMemorySaver) or has_tables(client)
 
 
 def _any(_ids: dict[str, str]) -> bool:

@@ -1,0 +1,230 @@
+"""Savers of langgraph-checkpoint-redis behind the guard, on a real Redis."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager, contextmanager
+
+import pytest
+from langgraph.checkpoint.redis import AsyncRedisSaver, RedisSaver
+from langgraph.checkpoint.redis.ashallow import AsyncShallowRedisSaver
+from langgraph.checkpoint.redis.shallow import ShallowRedisSaver
+from langgraph.graph import START, MessagesState, StateGraph
+from redis import Redis
+
+from mnemoscope.memory import context
+from mnemoscope.memory.api import DataSubject
+from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.async_saver import awaited
+from tests.kit.conformance import verdicts
+from tests.kit.redis_server import redis_in
+
+CHECKPOINT = {
+    "v": 1,
+    "ts": "2024-07-31T20:14:19.804150+00:00",
+    "id": "1ef4f797-8335-6428-8001-8a1503f9b875",
+    "channel_values": {"my_key": "meow", "node": "node"},
+    "channel_versions": {"__start__": 2, "my_key": 3, "start:node": 3, "node": 3},
+    "versions_seen": {"__input__": {}, "__start__": {"__start__": 1}, "node": {"start:node": 2}},
+    "pending_sends": [],
+}
+"""Of the library's own quick start."""
+
+pytestmark = [
+    pytest.mark.xdist_group("redis"),
+    # The saver makes its asynchronous client as redisvl no longer wants it.
+    pytest.mark.filterwarnings("ignore:get_async_redis_connection will become a coroutine"),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """Return a Redis for these tests alone."""
+    with redis_in(tmp_path_factory.mktemp("redis")) as running:
+        yield running
+
+
+@pytest.fixture
+def url(server):
+    """Return the address of a Redis that is empty."""
+    with Redis.from_url(server.url) as client:
+        client.flushall()
+    return server.url
+
+
+@pytest.fixture
+def scope():
+    """Return a scope with no sink but a list."""
+    with scope_for_tests() as (made, _sink):
+        yield made
+
+
+@contextmanager
+def opened(kind, url):
+    with kind.from_conn_string(url) as saver:
+        saver.setup()
+        yield saver
+
+
+@asynccontextmanager
+async def aopened(kind, url):
+    async with kind.from_conn_string(url) as saver:
+        await saver.asetup()
+        yield saver
+
+
+def said(saver):
+    """Return a graph that says somebody's address, and keeps its state in *saver*."""
+    builder = StateGraph(MessagesState)
+    builder.add_node("say", lambda _state: {"messages": [("ai", "Ask bob@example.com")]})
+    builder.add_edge(START, "say")
+    return builder.compile(checkpointer=saver)
+
+
+ASKED = {"messages": [("user", "I am ada@example.com")]}
+
+
+def test_its_quick_start_works_on_a_guarded_saver(url, scope):
+    """What is put is got, and listed."""
+    write_config = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
+    read_config = {"configurable": {"thread_id": "1"}}
+
+    with RedisSaver.from_conn_string(url) as bare:
+        checkpointer = scope.checkpointer(bare)  # the one line that is not its own
+        checkpointer.setup()
+        checkpointer.put(write_config, CHECKPOINT, {}, {})
+        loaded_checkpoint = checkpointer.get(read_config)
+        checkpoints = list(checkpointer.list(read_config))
+
+    assert loaded_checkpoint["channel_values"] == CHECKPOINT["channel_values"]
+    assert [each.checkpoint["id"] for each in checkpoints] == [CHECKPOINT["id"]]
+
+
+async def test_its_asynchronous_quick_start_works_on_a_guarded_saver(url, scope):
+    """What is put is got, and listed."""
+    write_config = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
+    read_config = {"configurable": {"thread_id": "1"}}
+
+    async with AsyncRedisSaver.from_conn_string(url) as bare:
+        checkpointer = scope.checkpointer(bare)  # the one line that is not its own
+        await checkpointer.asetup()
+        await checkpointer.aput(write_config, CHECKPOINT, {}, {})
+        loaded_checkpoint = await checkpointer.aget(read_config)
+        checkpoints = [c async for c in checkpointer.alist(read_config)]
+
+    assert loaded_checkpoint["channel_values"] == CHECKPOINT["channel_values"]
+    assert [each.checkpoint["id"] for each in checkpoints] == [CHECKPOINT["id"]]
+
+
+@pytest.mark.parametrize("kind", [RedisSaver, ShallowRedisSaver, AsyncRedisSaver,
+                                  AsyncShallowRedisSaver])  # fmt: skip
+async def test_a_guarded_saver_conforms_where_the_bare_one_does(kind, server, scope):
+    """LangGraph's kit finds the same capabilities, and says the same of each."""
+    is_async = kind.__name__.startswith("Async")
+
+    @asynccontextmanager
+    async def empty():
+        with Redis.from_url(server.url) as client:
+            client.flushall()
+        if is_async:
+            async with aopened(kind, server.url) as saver:
+                yield saver
+        else:
+            with opened(kind, server.url) as saver:
+                yield saver
+
+    shown = (lambda saver: saver) if is_async else awaited
+    bare = await verdicts(empty, shown)
+    guarded = await verdicts(empty, lambda saver: shown(scope.checkpointer(saver)))
+
+    assert guarded == bare
+    assert bare["put_writes"]["tests_passed"] >= 9
+
+
+def test_no_content_reaches_redis_unredacted(server, url, scope):
+    """The run has what it said; Redis, in keys and values, has placeholders."""
+    with opened(RedisSaver, url) as bare:
+        thread = {"configurable": {"thread_id": "t-1"}}
+        answer = said(scope.checkpointer(bare)).invoke(ASKED, thread)
+        stored = server.stored()
+
+    assert answer["messages"][-1].content == "Ask bob@example.com"
+    assert b"EMAIL_ADDRESS" in stored
+    assert b"ada@example" not in stored
+    assert b"bob@example" not in stored
+
+
+def test_a_filter_that_it_has_no_index_of_is_the_callers_mistake(url, scope):
+    """However often it is made, no breaker opens, and runs are resumed."""
+    with opened(RedisSaver, url) as bare:
+        saver = scope.checkpointer(bare)
+        for _ in range(50):
+            with pytest.raises(ValueError, match="Unsupported filter key"):
+                list(saver.list(None, filter={"score": 1}))
+
+        assert saver.get_tuple({"configurable": {"thread_id": "t-1"}}) is None
+
+
+@pytest.mark.parametrize("kind", [RedisSaver, AsyncRedisSaver])
+async def test_a_customers_threads_are_exported_and_erased(kind, url, scope):
+    """By the trail's names, and by metadata, which Redis' saver does not search by."""
+    named = {"configurable": {"thread_id": "t-named"}}
+    noted = {"configurable": {"thread_id": "t-noted"}, "metadata": {"customer_id": "17"}}
+    other = {"configurable": {"thread_id": "t-other"}, "metadata": {"customer_id": "18"}}
+    subject = DataSubject(customer="17", runs={"t-named"})
+    is_async = kind is AsyncRedisSaver
+
+    async with aopened(kind, url) if is_async else _awaiting(opened(kind, url)) as bare:
+        graph = said(scope.checkpointer(bare))
+        for thread in (named, noted, other):
+            with context(tenant="acme", customer=thread.get("metadata", {}).get("customer_id")):
+                await graph.ainvoke(ASKED, thread) if is_async else graph.invoke(ASKED, thread)
+        (provider,) = scope.subject_data.named().values()
+        first = await provider.page(subject)
+        found = {each.id for each in (*first.records, *(await rest(provider, subject, first)))}
+        erased = await provider.erase(subject)
+        with Redis.from_url(url) as client:
+            left = b" ".join(client.scan_iter()).decode()
+
+    assert "t-named" in found
+    assert "t-other" not in found
+    assert erased.removed == len(found)
+    assert "t-named" not in left
+    assert "t-other" in left
+
+
+async def rest(provider, subject, page):
+    records = []
+    while page.after is not None:
+        page = await provider.page(subject, page.after)
+        records += page.records
+    return records
+
+
+@asynccontextmanager
+async def _awaiting(entered):
+    with entered as saver:
+        yield saver
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [RedisSaver, AsyncRedisSaver])
+@pytest.mark.parametrize("by_erasure", [False, True], ids=["delete_thread", "erasure"])
+async def test_a_deleted_thread_is_gone_however_many_writes_it_has(kind, by_erasure, url, scope):
+    """The saver removes 10,000 of them, and says nothing of the rest: it is called again."""
+    is_async = kind is AsyncRedisSaver
+    async with aopened(kind, url) if is_async else _awaiting(opened(kind, url)) as bare:
+        saver = scope.checkpointer(bare)
+        config = {"configurable": {"thread_id": "t-1", "checkpoint_ns": ""}}
+        with opened(RedisSaver, url) as filling:
+            kept = filling.put(config, CHECKPOINT, {}, {})
+            for task in range(3):
+                filling.put_writes(kept, [("channel", "x")] * 3_500, f"task-{task}")
+        if by_erasure:
+            (provider,) = scope.subject_data.named().values()
+            await provider.erase(DataSubject(customer="c", runs={"t-1"}))
+        elif is_async:
+            await saver.adelete_thread("t-1")
+        else:
+            saver.delete_thread("t-1")
+        with Redis.from_url(url) as client:
+            assert list(client.scan_iter()) == []

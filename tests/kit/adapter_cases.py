@@ -21,6 +21,7 @@ from mnemoscope.adapters.langgraph.store import adapter as store
 from mnemoscope.adapters.mem0 import adapter as mem0
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.memory.testing import AdapterCase
+from tests.kit.chroma_cases import chroma_case, embedded_collection
 from tests.kit.hosted_memories import HostedMemories
 from tests.kit.vector_store_cases import in_memory_case
 
@@ -357,5 +358,6 @@ CASES: dict[str, Callable[[], AdapterCase]] = {
     "langgraph.checkpoint-async": lambda: checkpoint_case(is_async=True),
     "langchain.vectors-sync": lambda: in_memory_case(is_async=False),
     "langchain.vectors-async": lambda: in_memory_case(is_async=True),
+    "chroma-sync": lambda: chroma_case(embedded_collection),
 }
 """Each of our adapters, for the synchronous and the asynchronous methods of its clients."""

@@ -186,7 +186,7 @@ def test_its_own_tests_hold_it_to_the_contract(python):
 def test_the_scope_finds_it(remembering):
     """By its entry point: ``scope.guard`` returns a guarded collection, and its calls are told."""
     assert remembering.count("Collection [['likes") == 2
-    assert 'store="chroma"' in remembering
+    assert 'store="my.chroma"' in remembering
 
 
 def test_nothing_personal_comes_out(remembering, python, tmp_path, http_receiver):

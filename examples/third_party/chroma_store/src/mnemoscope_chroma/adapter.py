@@ -70,5 +70,5 @@ def bind(
 
 
 ADAPTER = StoreAdapter(
-    store="chroma", client_types=(Collection,), bind=bind, not_guarded=NOT_GUARDED, raises=RAISES
+    store="my.chroma", client_types=(Collection,), bind=bind, not_guarded=NOT_GUARDED, raises=RAISES
 )

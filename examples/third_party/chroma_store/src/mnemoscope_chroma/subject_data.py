@@ -17,7 +17,7 @@ _WORDS = "INSERT INTO embedding_fulltext_search(embedding_fulltext_search) VALUE
 class Documents:
     """The documents of one collection whose metadata name their owner."""
 
-    store = "chroma"
+    store = "my.chroma"
     title = "Documents about you"
     unavailable = None
 

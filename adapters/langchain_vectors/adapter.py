@@ -7,9 +7,8 @@ retriever is one of the guarded store. ``from_texts`` makes a store that is not 
 
 from __future__ import annotations
 
-from asyncio import to_thread
 from collections.abc import Iterable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, cast
 
 from langchain_core.vectorstores import VectorStore
@@ -17,19 +16,15 @@ from langchain_core.vectorstores import VectorStore
 from ...memory.api import (
     AdapterServices,
     Arguments,
-    AsyncInvoke,
     CallerMistake,
-    Invoke,
-    OperationClass,
-    ScopeError,
     StoreAdapter,
     StoreBinding,
 )
 from ...memory.errors import ConfigurationError
+from ..toolkit.owned_records import OwnedRecords, OwnerCheck
 from ..toolkit.proxy import GuardedMethods, guarded_class
 from ..toolkit.public import with_public
 from .documents import Narrow, as_function, ids_of
-from .documents import narrow as narrow_by
 from .methods import NOT_GUARDED, rows_of
 from .subject_data import AnyVectorStore, provider_of
 
@@ -63,57 +58,18 @@ MISTAKES = (
 """All others are the store's failures."""
 
 
-class StoreCall:
-    """
-    The call as the store itself gets it.
+class _FilterFunctions:
+    """An `Around` that hands filters of equal values to the store in memory as functions."""
 
-    With tenancy enforced nothing of somebody else's is replaced or removed by its id.
-
-    Args:
-        data: What the store holds.
-        key: Metadata key that holds the owner's id. None: tenancy is not enforced.
-    """
-
-    def __init__(self, data: AnyVectorStore, key: str | None) -> None:
-        self._data, self._key = data, key
-
-    def wrap(self, call: Any, invoke: Invoke) -> Invoke:
-        """Return *invoke* behind a look at the documents that are there."""
-
+    def wrap(self, _call: Any, invoke: Any) -> Any:
         def called(given: Arguments) -> Any:
-            checked = self._checked(call, given)
-            return None if checked is None else invoke(checked)
+            if "filter" in given:
+                given = {**given, "filter": as_function(given["filter"])}
+            return invoke(given)
 
         return called
 
-    def awrap(self, call: Any, invoke: AsyncInvoke) -> AsyncInvoke:
-        """Return the same of an asynchronous call."""
-
-        async def called(given: Arguments) -> Any:
-            look = self._key and call.method.op_class is not OperationClass.RECALL
-            checked = (
-                self._checked(call, given)
-                if not look
-                else await to_thread(self._checked, call, given)
-            )
-            return None if checked is None else await invoke(checked)
-
-        return called
-
-    def _checked(self, call: Any, given: Arguments) -> Arguments | None:
-        """Return the arguments, of a deletion without ids that are not there. None: no id is."""
-        customer, op_class = call.scope.customer, call.method.op_class
-        if self._key and customer and op_class is not OperationClass.RECALL:
-            ids = ids_of(given)
-            found = [*self._data.held(ids)] if ids else []
-            if {each.metadata.get(self._key) for each in found} - {customer}:
-                raise ScopeError("tenancy is enforced, and a document is somebody else's")
-            if ids and op_class is OperationClass.FORGET:
-                given = {**given, "ids": [each.id for each in found]}
-                return given if found else None
-        if self._data.takes_functions and "filter" in given:
-            return {**given, "filter": as_function(given["filter"])}
-        return given
+    awrap = wrap  # what is awaited is handed on
 
 
 def bind(
@@ -148,7 +104,14 @@ def bind(
     if narrow is None and data.lists and owner_key is not None:
         narrow = _narrow(owner_key)
     name = getattr(client, "collection_name", getattr(client, "_collection_name", None))
-    checks = owner_key if services.policy.enforce_tenancy else None
+    around: list[Any] = [_FilterFunctions()] if data.takes_functions else []
+    if owner_key and services.policy.enforce_tenancy:
+        around.append(
+            OwnerCheck(
+                lambda given: data.held(ids) if (ids := ids_of(given)) else (),
+                lambda found: (each.metadata.get(owner_key) for each in found),
+            )
+        )
     return StoreBinding(
         methods=rows_of(owner_key, narrow, name),
         caller_mistakes=MISTAKES,
@@ -158,13 +121,13 @@ def bind(
         subject_data=data,
         public=public,
         shared=data.shared,
-        around=(StoreCall(data, checks),),
+        around=around,
     )
 
 
 @lru_cache(maxsize=64)
 def _narrow(key: str) -> Narrow:
-    return partial(narrow_by, key)  # the same each time: classes are kept by it
+    return OwnedRecords(key).narrow  # the same each time: classes are kept by it
 
 
 @lru_cache(maxsize=64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from ...memory.api import (
@@ -18,20 +18,16 @@ from ...memory.api import (
     remember,
 )
 from ...memory.errors import RedactionError
-from .documents import VERBATIM, Documents, Narrow, records, sift
+from .documents import VERBATIM, Documents, Narrow, sift
 
+_SIMILAR, _RELEVANT = "similarity_search", "max_marginal_relevance_search"
 _SEARCHES = (
-    *("search", "similarity_search", "max_marginal_relevance_search", "hybrid_search"),
-    *("similarity_search_with_score", "similarity_search_with_relevance_scores"),
-    *("similarity_search_by_vector", "max_marginal_relevance_search_by_vector"),
-    *("similarity_search_with_score_by_vector", "max_marginal_relevance_search_with_score"),
-    "max_marginal_relevance_search_with_score_by_vector",
-    "similarity_search_by_vector_with_relevance_scores",
-    *("similarity_search_with_vectors", "similarity_search_by_image"),
-    "similarity_search_by_image_with_relevance_score",
+    *("search", "hybrid_search", _SIMILAR, _RELEVANT),
+    *(f"{_SIMILAR}_{each}" for each in ("with_score", "with_relevance_scores", "with_vectors")),
+    *(f"{_SIMILAR}_by_{each}" for each in ("vector", "vector_with_relevance_scores", "image")),
+    *(f"{_SIMILAR}_by_image_with_relevance_score", f"{_SIMILAR}_with_score_by_vector"),
+    *(f"{_RELEVANT}_{each}" for each in ("by_vector", "with_score", "with_score_by_vector")),
 )
-_WRITES = ("add_texts", "add_documents", "add_embeddings")
-_UPDATES = ("update_document", "update_documents")
 _NAMES = (
     VERBATIM
     | {"query", "filter", "where", "where_document", "texts", "metadatas", "ids"}
@@ -52,14 +48,6 @@ def _no_documents(_arguments: Arguments) -> list[Any]:
     return []
 
 
-def _none(_arguments: Arguments) -> None:
-    return
-
-
-def _named(collection: str | None, _arguments: Arguments) -> str | None:
-    return collection
-
-
 def _nothing_listed(_arguments: Arguments) -> dict[str, Any]:
     absent: dict[str, Any] = dict.fromkeys(("embeddings", "uris", "data"))
     return {"ids": [], **absent, "documents": [], "metadatas": [], "included": []}
@@ -76,37 +64,36 @@ def _refuse_images(_arguments: Arguments, _redaction: Redaction) -> Arguments:
 @lru_cache(maxsize=64)
 def rows_of(key: str | None, narrow: Narrow | None, collection: str | None) -> dict[str, Method]:
     """Return the row of each method, by name, asynchronous twins included."""
-    documents, owned = Documents(key, narrow), key is not None
-    common: dict[str, Any] = {
-        "redact": documents.redact,
-        "scope": documents.scope,
-        "content": documents.content,
-        "keywords": _NAMES,
-        "needs_owner": owned,
-        "collection": partial(_named, collection),
-    }
+    of, owned = Documents(key, narrow), key is not None
+    common: dict[str, Any] = {**of.options(collection), "keywords": _NAMES}
+    by_ids: dict[str, Any] = {"confine": of.by_ids if owned else None}
     find: dict[str, Any] = {
         **common,
         "neutral": _no_documents,
-        "summary": documents.summary,
+        "summary": of.answered,
         "sift": sift,
-        "only": documents.only if owned else None,
+        "only": of.only if owned else None,
     }
-    search: dict[str, Any] = {**find, "spare": fewer("k", 4)}
-    write: dict[str, Any] = {**common, "written": records}
-    images: dict[str, Any] = {**common, "redact": _refuse_images}
-    by_ids: dict[str, Any] = {"confine": documents.by_ids if owned else None}
-    listing: dict[str, Any] = {"confine": documents.narrowed("where") if owned else None}
-    if owned:
-        search |= {"confine": documents.narrowed("filter")}
-        write |= {"confine": documents.owned, "whose": documents.whose}
+    search: dict[str, Any] = {**find, **of.narrows("filter"), "spare": fewer("k", 4)}
+    update: dict[str, Any] = {**of.writes(collection), **common}
+    write: dict[str, Any] = {**update, "neutral": _no_documents}
+    images: dict[str, Any] = {**common, "neutral": _no_documents, "redact": _refuse_images}
+    listing: dict[str, Any] = {
+        **common,
+        **of.narrows("where"),
+        "neutral": _nothing_listed,
+        "summary": _count,
+    }
     rows = method_table(
         *(recall(each, **search) for each in _SEARCHES),
         recall("get_by_ids", **find, **by_ids),
-        recall("get", neutral=_nothing_listed, summary=_count, **common, **listing),
-        *(remember(each, neutral=_no_documents, **write) for each in _WRITES),
-        *(remember(each, "update_memory", neutral=_none, **write) for each in _UPDATES),
-        remember("add_images", neutral=_no_documents, **images),
+        recall("get", **listing),
+        *(remember(f"add_{each}", **write) for each in ("texts", "embeddings", "documents")),
+        *(
+            remember(f"update_{each}", "update_memory", **update)
+            for each in ("document", "documents")
+        ),
+        remember("add_images", **images),
         forget("delete", deletes=Deletes.IDS, **common, **by_ids),
         *(
             forget(each, "delete_memory_store", deletes=Deletes.EVERYTHING, **common)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.frameworks import is_for_another_environment
 from tests.kit.patience import GIVE_UP_S
 
 PACKAGES = ("memory", "telemetry", "adapters", "audit", "demo", "hybrid_search")
@@ -47,14 +48,15 @@ def folders() -> list[tuple[str, Path]]:
 
 def modules() -> list[str]:
     """Return the names of all our modules and packages."""
-    return sorted(
+    names = [
         ".".join((package, *path.relative_to(folder).with_suffix("").parts)).removesuffix(
             ".__init__"
         )
         for package, folder in folders()
         for path in folder.rglob("*.py")
         if "__main__" not in path.name
-    )
+    ]
+    return sorted(each for each in names if not is_for_another_environment(each))
 
 
 def exported(order: list[str]) -> dict[str, list[str | None]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.kit.frameworks import is_for_another_environment
 from tests.kit.patience import GIVE_UP_S
 
 PROGRAM = """
@@ -28,4 +29,5 @@ def test_each_module_can_be_imported():
 
     ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=GIVE_UP_S)
 
-    assert ended.stdout.splitlines() == []
+    failed = [(line.partition(":")[0], line) for line in ended.stdout.splitlines()]
+    assert [line for name, line in failed if not is_for_another_environment(name)] == []

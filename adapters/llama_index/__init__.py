@@ -1,0 +1,1 @@
+"""LlamaIndex's memories, memory blocks and chat stores."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from langgraph.checkpoint.base import EXCLUDED_METADATA_KEYS
@@ -32,6 +32,7 @@ OWNERS = ("user_id", "customer_id")
 """Keys of a config that name the customer."""
 
 _PAIR = 2
+_TO_NODE: Final = "branch:to:"
 _THREADS: Final = ("thread_id", "source_thread_id", "target_thread_id")
 _TENANTS = ("tenant", "tenant_id")
 _AGENTS = ("agent_id", "assistant_id")
@@ -111,15 +112,32 @@ def _redacted_checkpoint(checkpoint: Any, walker: StateWalker) -> Any:
         for name, each in checkpoint.items()
         if name != "channel_values"
     }
+    seen, written = checkpoint.get("versions_seen") or (), checkpoint.get("channel_versions") or ()
+    nodes = _led_to(written).union(seen)
     # New objects: the values are live, and the nodes that follow read them.
-    values = {name: walker.walk(each) for name, each in checkpoint["channel_values"].items()}
+    values = {
+        name: _channel(each, nodes, walker) for name, each in checkpoint["channel_values"].items()
+    }
     return redacted | {"channel_values": values}
 
 
 def _redacted_writes(writes: Any, walker: StateWalker) -> Any:
     if not (is_sequence(writes) and all(map(_is_write, writes))):
         return walker.walk(writes)
-    return [(channel, walker.walk(value)) for channel, value in writes]
+    nodes = _led_to(channel for channel, _value in writes)
+    return [(channel, _channel(value, nodes, walker)) for channel, value in writes]
+
+
+def _led_to(names: Iterable[Any]) -> frozenset[Any]:
+    """Return the nodes that channels of these *names* lead to."""
+    texts = (each for each in names if isinstance(each, str))
+    return frozenset(each.removeprefix(_TO_NODE) for each in texts if each.startswith(_TO_NODE))
+
+
+def _channel(value: Any, nodes: frozenset[Any], walker: StateWalker) -> Any:
+    """Return the redacted value of a channel, or the node's name that it is as a whole."""
+    # A graph goes on by it, as a swarm does by its active agent, and the checkpoint has it anyway.
+    return value if isinstance(value, str) and value in nodes else walker.walk(value)
 
 
 def _is_write(write: Any) -> bool:

@@ -298,6 +298,30 @@ class TestPrivacy:
         }
         assert metadata["said"] == {"deep": [f"mail {MAIL}"]}
 
+    def test_the_name_of_a_node_stays_where_it_is_the_whole_state_of_a_channel(self, bench):
+        """A swarm's active agent is such a name, and without it the next turn finds no agent."""
+
+        class Turn(TypedDict):
+            active: str
+            said: str
+
+        name = "Dr Jane Smith"
+        builder = StateGraph(Turn)
+        builder.add_node("first", lambda _: Command(goto=name, update={"active": name}))
+        builder.add_node(name, lambda _: {"said": f"{name} writes from {MAIL}"})
+        builder.add_edge(START, "first")
+        bare = InMemorySaver()
+        graph = builder.compile(checkpointer=guarded(bare, bench))
+
+        graph.invoke({"active": MAIL, "said": ""}, THREAD)
+        first, *_, last = sorted(bare.list(THREAD), key=lambda each: each.metadata["step"])
+        writes = [each for found in bare.list(THREAD) for each in found.pending_writes]
+
+        assert last.checkpoint["channel_values"]["active"] == name
+        assert name in [value for _task, channel, value in writes if channel == "active"]
+        assert name not in last.checkpoint["channel_values"]["said"]
+        assert MAIL not in repr(first)
+
     def test_a_resumed_run_sees_redacted_state(self, bench):
         """What was redacted before it was stored is what a later run finds."""
         graph = two_steps(guarded(InMemorySaver(), bench))

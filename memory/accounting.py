@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ..telemetry.delivery.drain import Drain
 from ..telemetry.event.budget_event import BudgetEvent
 from ..telemetry.event.event import VERDICT, Event, OperationClass, Redacted, Status
@@ -20,7 +22,7 @@ from ..telemetry.process.faults import Faults
 from ..telemetry.process.fork import reset_after_fork
 from .context import Scope
 from .errors import BudgetExceededError
-from .guard.labels import Labels
+from .guard.labels import Labels, with_names
 
 if TYPE_CHECKING:
     from ..telemetry.event.verdict_event import VerdictEvent
@@ -66,16 +68,21 @@ class VerdictEvents:
         *,
         content: Redacted | None = None,
         below: TraceRef | None = None,
+        took_s: float = 0.0,
     ) -> None:
-        """Emit the event of a notice: *about* is its operation, store and method."""
+        """
+        Emit the event of a notice, or of a model call that ended now and took *took_s* seconds.
+
+        *about* is its operation, store and method.
+        """
         # Below a span of another time there is no place of ours in LangSmith's tree of now.
         operation, store, method = about
         labels = self.labels.redacted(scope)
         event = Event(
             writer_id=self.drain.writer_id,
             writer_seq=self.drain.next_seq(),
-            started_ns=self.wall_ns(),
-            duration_s=0.0,
+            started_ns=self.wall_ns() - int(took_s * 1e9),
+            duration_s=took_s,
             operation=operation,
             op_class=OperationClass.MODEL,
             store=store,
@@ -155,6 +162,14 @@ class ModelAccounting:
                 self.drain.emit(self._event(crossing))
         except Exception as exc:  # noqa: BLE001 - observing fails open
             self.faults.note("budgets.add", exc)
+
+    def tell(self, scope: Scope, usage: Usage, store: str, *, took_s: float) -> None:
+        """Count what a model call that ended now has used, and emit its event. May raise."""
+        if usage.reported:
+            usage = msgspec.structs.replace(usage, cost_usd=self.prices.cost_usd(usage))
+        self.charge(scope, usage)
+        named = with_names(usage, self.labels.namer(scope))
+        self.verdicts.tell(scope, named, ("chat", store, "run"), took_s=took_s)
 
     def refused(self, scope: Scope, refusal: BudgetExceededError) -> None:
         """Count a call for *scope* that was not made because of *refusal*, and emit the verdict."""

@@ -7,7 +7,7 @@ where its library ships no types. While a program runs, an adapter looks at the 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 
 class MemoryShape(Protocol):
@@ -71,6 +71,27 @@ class SaverShape(Protocol):
 
     def get_next_version(self, *args: Any, **kwargs: Any) -> Any:
         """Return the next version of a channel."""
+        ...
+
+
+@runtime_checkable
+class SessionShape(Protocol):
+    """A session of the OpenAI Agents SDK, which its adapter tells by this as well."""
+
+    def get_items(self, limit: int | None = None) -> Any:
+        """Return the conversation's items."""
+        ...
+
+    def add_items(self, items: Any) -> Any:
+        """Add items."""
+        ...
+
+    def pop_item(self) -> Any:
+        """Remove the latest item, and return it."""
+        ...
+
+    def clear_session(self) -> Any:
+        """Remove all items."""
         ...
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         GraphShape,
         MemoryShape,
         SaverShape,
+        SessionShape,
         StoreShape,
         VectorShape,
     )
@@ -62,6 +63,7 @@ MemoryClient = TypeVar("MemoryClient", bound="MemoryShape")
 VectorClient = TypeVar("VectorClient", bound="VectorShape")
 StoreClient = TypeVar("StoreClient", bound="StoreShape")
 SaverClient = TypeVar("SaverClient", bound="SaverShape")
+SessionClient = TypeVar("SessionClient", bound="SessionShape")
 Graph = TypeVar("Graph", bound="GraphShape")
 McpClient = TypeVar("McpClient", bound="AsyncContextShape")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -286,6 +288,28 @@ class Mnemoscope:
             on_conflict=on_conflict,
             name=name,
         )
+
+    def session(
+        self,
+        session: SessionClient,
+        *,
+        customer: str | Callable[[str], str | None] | None = None,
+        name: str | None = None,
+    ) -> SessionClient:
+        """
+        Guard a session of the OpenAI Agents SDK, of whatever class.
+
+        Args:
+            session: The session.
+            customer: Whose conversation it is: their id, or a function that returns it from a
+                session's id, by which exports and erasures find all of theirs. None: the context's.
+            name: What you call its database: see `guard`.
+
+        Raises:
+            UnsupportedClientError: It has not the four methods of the SDK's protocol.
+            ConfigurationError: It compacts what it stores: the session inside is to be guarded.
+        """
+        return self._guard(session, "openai_agents", customer=customer, name=name)
 
     def mcp(
         self,

@@ -1,0 +1,1 @@
+"""Sessions and run hooks of the OpenAI Agents SDK."""

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from .exit_codes import UNUSABLE, CommandError, say
+from .exit_codes import UNHEALTHY, UNUSABLE, CommandError, say
 
 
 def relay(
@@ -18,6 +18,10 @@ def relay(
         Path | None,
         typer.Argument(metavar="DIR", help="The folder. Else MNEMOSCOPE_RELAY."),
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only say whether a relay reads DIR: 0 if one does, else 1."),
+    ] = False,
 ) -> None:
     """
     Deliver the events of all processes of this machine to the sinks.
@@ -26,16 +30,21 @@ def relay(
     environment. Runs until it is stopped, by SIGTERM or Ctrl-C. Stop, kill and start it at any
     time: what the sinks had not taken is sent again. Exits with 2 if another relay reads DIR.
     """
-    from ...memory.build import build_relay
     from ...memory.errors import ConfigurationError
     from ...memory.settings import load_settings
-    from ...telemetry.relay.folder import FolderTakenError
-    from ...telemetry.relay.relay import collect_seldom
+    from ...telemetry.relay.folder import FolderTakenError, standing
 
     settings = load_settings()
     chosen = folder or settings.relay
     if chosen is None:
         raise ConfigurationError("relay takes the folder as DIR, or set MNEMOSCOPE_RELAY")
+    if check:
+        state = standing(chosen)
+        say(state.detail)
+        raise typer.Exit(0 if state.is_alive else UNHEALTHY)
+    from ...memory.build import build_relay
+    from ...telemetry.relay.relay import collect_seldom
+
     try:
         found = build_relay(settings, chosen)
     except FolderTakenError as exc:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import signal
 import socket
 import time
@@ -163,7 +164,14 @@ def _entrance(
     def announce(token: str) -> None:
         say(f"sign in, once: {first}/sign-in?token={token}")
 
-    return Entrance(origins=origins, who=getpass.getuser(), token=OneTimeToken(announce))
+    return Entrance(origins=origins, who=_user(), token=OneTimeToken(announce))
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user is often a number without a name
+        return f"uid {os.getuid()}"
 
 
 def _origin(url: str) -> str:

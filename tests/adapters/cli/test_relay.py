@@ -71,6 +71,30 @@ def test_a_second_one_says_who_reads_the_folder(folder, capfd):
     lock.release()
 
 
+def test_a_look_says_whether_a_relay_reads_the_folder(folder, capfd):
+    """For a container's health check: it changes nothing, and starts no relay."""
+    before = run(["relay", "--check"])
+    lock = take_folder(folder)
+    meanwhile = run(["relay", "--check"])
+    lock.release()
+    beat(folder, Beat(pid=os.getpid(), at=1_000.0))
+    long_after = run(["relay", "--check"])
+
+    assert (before, meanwhile, long_after) == (1, 0, 1)
+    said = capfd.readouterr().err.splitlines()
+    assert [f"no relay reads {folder}" in said[0], f"reads {folder}" in said[1]] == [True, True]
+
+
+def test_a_relay_that_is_behind_is_not_started_anew(folder, capfd, monkeypatch):
+    """A back end that is away is no reason to end what keeps its events."""
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(standing, "__defaults__", (lambda: 1_001.0,))
+    beat(folder, Beat(pid=7, at=1_000.0, lag_s=75.0, slowest="otlp"))
+
+    assert run(["relay", "--check"]) == 0
+    assert "otlp has not taken events of 75 s ago" in capfd.readouterr().err
+
+
 def test_without_a_folder_it_says_how_one_is_named(capfd):
     """Nothing is done."""
     assert run(["relay"]) == 4

@@ -83,7 +83,7 @@ class Board:
 def _variables() -> Sequence[build.DatasourceVariable | build.QueryVariable]:
     duration = "mnemoscope_operation_duration_seconds_count"
     return (
-        build.DatasourceVariable("datasource").label("Prometheus").type("prometheus"),
+        build.DatasourceVariable("datasource").label("Data source").type("prometheus"),
         *_targets(duration),
         _values_of("store", f'{duration}{{{JOB},class!="model"}}'),
         _values_of("feature", f"mnemoscope_tokens_total{{{JOB}}}"),
@@ -94,10 +94,10 @@ def _variables_of_copy() -> Sequence[build.DatasourceVariable | build.QueryVaria
     kind = CLICKHOUSE.type_val or ""
     log = build.QueryVariable("log").label("Log").datasource(CLICKHOUSE)
     log.query("SELECT origin FROM audit_summed FINAL ORDER BY origin")
-    log.refresh(model.VariableRefresh.ON_DASHBOARD_LOAD).multi(multi=True)
+    log.refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED).multi(multi=True)
     log.include_all(include_all=True)
     log.current(model.VariableOption(selected=True, text=["All"], value=["$__all"]))
-    return build.DatasourceVariable("datasource").label("ClickHouse").type(kind), log
+    return build.DatasourceVariable("datasource").label("Data source").type(kind), log
 
 
 def _targets(series: str) -> Iterator[build.QueryVariable]:
@@ -113,7 +113,9 @@ def _values_of(label: str, series: str) -> build.QueryVariable:
     variable.query(f"label_values({series}, {label})").refresh(
         model.VariableRefresh.ON_TIME_RANGE_CHANGED
     )
-    variable.multi(multi=True).include_all(include_all=True).all_value(".*")
+    # Prometheus itself gives a job and an instance to all targets, the other labels only yours has.
+    every = ".+" if label in {"job", "instance"} else ".*"
+    variable.multi(multi=True).include_all(include_all=True).all_value(every)
     return variable.current(model.VariableOption(selected=True, text=["All"], value=["$__all"]))
 
 

@@ -3,6 +3,7 @@ Build what this folder ships: the dashboards, the rules, and Grafana's own copy 
 
     python grafana/build.py                  write them beside this script
     python grafana/build.py --check          say which of them are stale, and end with 1 if any is
+    python grafana/build.py --catalogue DIR  write the dashboards for Grafana's catalogue there
 
 `--runbooks` says where your people read docs/runbooks.md, for the links in alerts and dashboards.
 """
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from mnemoscope.alerting.runbooks import STACK
+from mnemoscope.alerting.runbooks import FILE, STACK
 
 HERE = Path(__file__).parent
 
@@ -31,6 +32,7 @@ def _stale(folder: Path, wanted: Mapping[str, str]) -> list[str]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Build the dashboards and rules.")
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if any is stale")
+    parser.add_argument("--catalogue", type=Path, help="folder for the catalogue's form alone")
     parser.add_argument("--out", type=Path, default=HERE, help="folder to write to")
     parser.add_argument("--runbooks", default=STACK, help="address of docs/runbooks.md")
     parser.add_argument("--speed", type=int, default=1, help="divide all durations of the rules")
@@ -41,7 +43,7 @@ def main() -> int:
     """Write or check the files; return the exit code."""
     options = _options()
     try:
-        from contents import files
+        from contents import catalogue, files
     except ImportError as missing:
         print(
             f"{missing.name} is not installed: run `pip install --group grafana`, or use the files "
@@ -49,14 +51,18 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    wanted = dict(files(options.runbooks, options.speed))
-    stale = _stale(options.out, wanted)
+    out = options.catalogue or options.out
+    if options.catalogue:
+        wanted = dict(catalogue(FILE if options.runbooks == STACK else options.runbooks))
+    else:
+        wanted = dict(files(options.runbooks, options.speed))
+    stale = _stale(out, wanted)
     if options.check:
         for path in stale:
             print(f"{path} is stale: run python grafana/build.py", file=sys.stderr)
         return 1 if stale else 0
     for path in stale:
-        target = options.out / path
+        target = out / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(wanted[path])
         print(f"wrote {path}")

@@ -32,7 +32,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 	&& { command -v "$$p"; exit; }; done; done; command -v python3)
 
 # What looks at the source tree says nothing of the wheel.
-NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/test_walk.py --ignore=tests/test_wiring.py --ignore=tests/test_usage_sums.py --ignore=tests/grafana --ignore=tests/install/test_package_data.py --ignore=tests/install/test_release.py
+NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/test_walk.py --ignore=tests/test_wiring.py --ignore=tests/test_usage_sums.py --ignore=tests/grafana --ignore=tests/deploy --ignore=tests/install/test_package_data.py --ignore=tests/install/test_release.py
 
 # What a wheel may lack: modules, data files, entry points, commands, and the demo with all of its stores.
 OF_THE_WHEEL = $(OF_EACH) tests/install tests/demo tests/examples tests/test_examples.py tests/adapters/cli/test_root.py tests/memory/test_features.py --ignore=tests/install/test_package_data.py --ignore=tests/install/test_release.py
@@ -146,6 +146,25 @@ test-collector: $(STAMP)  ## Send our OTLP and logs through a real OpenTelemetry
 	else echo "no Go: what a Collector tests is skipped" >&2; fi
 	@echo "==> tests with a real OpenTelemetry Collector"
 	@COLLECTOR_TESTS=1 $(PY) -m pytest -n 2 -q tests/collector $(ARGS)
+
+# Of Go's modules, at the versions of go.sum: Helm, kubeconform, and what admits pods in a cluster.
+build/cluster: tests/kit/cluster/main.go tests/kit/cluster/go.mod tests/kit/cluster/go.sum
+	@echo "==> building Helm and kubeconform (once; some minutes)"
+	@mkdir -p $@
+	@cd tests/kit/cluster && go build -mod=readonly -trimpath -ldflags="-s -w" -o $(CURDIR)/$@/ \
+		helm.sh/helm/v3/cmd/helm github.com/yannh/kubeconform/cmd/kubeconform .
+	@touch $@
+
+.venv-deploy: $(UV) pyproject.toml
+	@$(UV) venv --quiet --clear --python "$(PYTHON)" $@
+	@$(UV) pip install --quiet --python $@/bin/python --group deploy
+	@touch $@
+
+test-deploy: $(STAMP) .venv-deploy  ## Follow the Dockerfile into a folder and run from it, hold the chart against Kubernetes' rules
+	@if command -v go >/dev/null; then $(MAKE) --no-print-directory build/cluster; \
+	else echo "no Go: what Helm and kubeconform test is skipped" >&2; fi
+	@echo "==> tests of the image and of the chart"
+	@DEPLOY_TESTS=1 $(PY) -m pytest -n 2 --dist loadfile -q tests/deploy $(ARGS)
 
 faults: $(STAMP)  ## Inject every fault at full size and print what was expected, what was seen, what it cost
 	@$(PY) -m pytest tests -m fault -n auto --dist loadgroup -q --full-faults --fault-table --fault-page=docs/faults.md $(ARGS)
@@ -267,6 +286,9 @@ docs-check: docs $(STAMP)  ## Type each symptom into the built site's search, fo
 dashboards: $(STAMP)  ## Build the dashboards and alert rules anew from grafana/*.py
 	@$(PY) grafana/build.py
 
+dashboards-export: $(STAMP)  ## Write the dashboards into build/dashboards as Grafana's catalogue takes them: ARGS="--runbooks URL"
+	@$(PY) grafana/build.py --catalogue build/dashboards $(ARGS)
+
 console-pictures: $(STAMP)  ## Draw the console's pages for the docs, each at three widths (needs Chromium)
 	@$(PY) docs/console_pictures.py $(ARGS)
 
@@ -371,4 +393,4 @@ audit-sweep: $(STAMP)  ## Change every byte of an audit log and of an export, an
 	@$(PY) -m benchmarks.audit_sweep $(ARGS)
 
 clean:  ## Remove what was built
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-wheel .venv-doors .venv-peers .venv-docs .venv-phoenix .venv-uv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-wheel .venv-doors .venv-peers .venv-docs .venv-deploy .venv-phoenix .venv-uv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -43,6 +43,14 @@ def test_what_one_cites_is_this_version():
     assert cited["license"] == project["license"]
 
 
+def test_the_chart_is_of_this_version():
+    """And so is the image that it runs where no tag is named."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    chart = yaml.safe_load((ROOT / "deploy/chart/Chart.yaml").read_text("utf-8"))
+
+    assert chart["version"] == chart["appVersion"] == project["version"]
+
+
 def test_only_the_job_that_publishes_may_sign():
     """It builds nothing itself, and there is no secret that could be stolen."""
     text = WORKFLOW.read_text("utf-8")

@@ -71,7 +71,8 @@ def test_the_lowest_versions_of_the_page_are_the_bounds(row, package):
     page = (ROOT / "docs/faq.md").read_text(encoding="utf-8")
     (said,) = re.findall(rf"{re.escape(row)}(\d[\d.]*\d)", page)
 
-    assert set(re.findall(rf'"{re.escape(package)}>=([\d.]+)', BOUNDS)) == {said}
+    found = re.findall(rf'"{re.escape(package)}>=([\d.]+)', BOUNDS)
+    assert min(found, key=lambda bound: [*map(int, bound.split("."))]) == said
 
 
 @pytest.mark.parametrize("page", [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"])

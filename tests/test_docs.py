@@ -33,15 +33,15 @@ PAGES = {
     str(page.relative_to(ROOT)): page.read_text(encoding="utf-8")
     for page in sorted((ROOT / "README.md", *(ROOT / "docs").rglob("*.md")))
 }
-QUICK_STARTS = "docs/quickstarts.md"
-"""Each of its sections is a program of its own."""
+BY_SECTION = ("docs/migrating.md", "docs/quickstarts.md")
+"""Pages each of whose sections is a program of its own."""
 
 PROGRAMS = {
     name: blocks
     for name, blocks in (
-        (name if name != QUICK_STARTS else f"{name}: {title}", blocks_of(text))
+        (f"{name}: {title}" if title else name, blocks_of(text))
         for name, page in PAGES.items()
-        for title, text in (sections_of(page) if name == QUICK_STARTS else {"": page}).items()
+        for title, text in (sections_of(page) if name in BY_SECTION else {"": page}).items()
     )
     if any(block.language == "python" or block.commands for block in blocks)
 }
@@ -51,6 +51,7 @@ NOT_RUN = {
     "apt-get": "changes the machine",
     "docker": "needs a Docker daemon; the stack is rehearsed by make dashboard-pictures",
     "export": "is the reader's own address or key",
+    "helm": "needs a cluster; make test-deploy renders the chart",
     "kubectl": "needs a cluster; what it applies is checked against its schemas",
     "make": "builds an environment and takes minutes: make readme-check runs these",
     "pip": "needs a package registry: make install-check runs the quick starts' own",

@@ -18,15 +18,21 @@ PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 def pins() -> list[str]:
-    """Return ``name==version``, with the requirement's own marker, for the core and all extras."""
+    """Return ``name==version``, with the requirement's own marker: the highest bound of each."""
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     extras = (each for extra in project["optional-dependencies"].values() for each in extra)
-    wanted = [*project["dependencies"], *extras]
-    return sorted(
-        re.sub(r"(\[[^\]]*\])?>=", "==", each, count=1)
-        for each in wanted
-        if not each.startswith(f"{project['name']}[")
-    )
+    found: dict[str, str] = {}
+    for each in (*project["dependencies"], *extras):
+        if not each.startswith(f"{project['name']}["):
+            pin = re.sub(r"(\[[^\]]*\])?>=", "==", each, count=1)
+            name = pin.partition("==")[0]
+            found[name] = max(found.get(name, pin), pin, key=_numbers)
+    return sorted(found.values())
+
+
+def _numbers(pin: str) -> list[int]:
+    version = pin.partition("==")[2].partition(";")[0]
+    return [int(each) for each in re.findall(r"\d+", version)]
 
 
 if __name__ == "__main__":

@@ -26,17 +26,22 @@ class RedactedText(NamedTuple):
     counts: tuple[tuple[str, int], ...]
     pseudonyms: tuple[str, ...] = ()
 
+    @property
+    def chars(self) -> int:
+        """The length of the text."""
+        return len(self.text)
+
     def __repr__(self) -> str:
         """Show the length only: a clean text is as the caller gave it."""
-        return f"RedactedText({len(self.text)} characters)"
+        return f"RedactedText({self.chars} characters)"
 
 
 class SizedResult(Protocol):
     """What is cached of a text."""
 
     @property
-    def text(self) -> str:
-        """The text."""
+    def chars(self) -> int:
+        """The characters that it takes, or as many as take the same room."""
         ...
 
 
@@ -81,13 +86,13 @@ class RedactionCache(Generic[T]):
     def put(self, key: bytes, result: T) -> None:
         """Add *result*, and evict the least recently used."""
         with self._lock:
-            if key in self._held or len(result.text) > self._chars:
+            if key in self._held or result.chars > self._chars:
                 return
             self._held[key] = result
-            self._size += len(result.text)
+            self._size += result.chars
             while self._size > self._chars or len(self._held) > self._entries:
                 _, oldest = self._held.popitem(last=False)
-                self._size -= len(oldest.text)
+                self._size -= oldest.chars
 
 
 def _hash_prefix(key: bytes, parts: tuple[str, ...]) -> blake2b:

@@ -37,6 +37,7 @@ from ..detectors.term_lists import NO_LISTS, TermLists
 from ..detectors.word_lists import split_words
 from ..models.language_models import LanguageModels, ModelReading, ReadingBudget
 from ..names.find import find_repeated_names
+from .cache import RedactionCache
 from .gate import UNCHUNKED, DetectorGate, find_with_all
 from .name_spans import clean_names
 from .plain_texts import find_plain
@@ -63,6 +64,23 @@ class TextView(NamedTuple):
         return "TextView(...)"
 
 
+class TextFindings(NamedTuple):
+    """
+    The personal data in a text, whoever it is about: found once for all customers.
+
+    Attributes:
+        found: As the detectors gave it, with offsets in the text without its disguises.
+    """
+
+    found: tuple[Finding, ...]
+
+    @property
+    def chars(self) -> int:
+        """As many characters as take the same room."""
+        return _FINDING_CHARS * (1 + len(self.found))
+
+
+_FINDING_CHARS = 128
 _CHUNK_CHARS, _OVERLAP_CHARS = 4_096, 512
 WINDOW_CHARS = 65_536
 """Characters of one text that are searched together; a longer one is searched part by part."""
@@ -107,6 +125,7 @@ class Engine:
         is_replaced: Returns whether an entity is replaced; others are not looked for.
         find_placeholders: Returns the spans of earlier replacements, which are never personal data.
         lists: The user's lists of what is never touched and what is always replaced.
+        cached: Texts of which it is remembered what was found.
 
     Attributes:
         models: As given.
@@ -122,6 +141,7 @@ class Engine:
         is_replaced: Callable[[str], bool],
         find_placeholders: Callable[[str], list[tuple[int, int]]],
         lists: TermLists = NO_LISTS,
+        cached: int = 4_096,
     ) -> None:
         self.models = models
         self._model_chars = model_chars
@@ -131,6 +151,7 @@ class Engine:
         self._is_replaced = is_replaced
         self._find_placeholders = find_placeholders
         self._gate = DetectorGate(is_replaced)
+        self._findings = RedactionCache[TextFindings](entries=cached)
         # Otherwise a year is a date, and a model or a recognizer may find anything in a number.
         patterns_suffice = not self._gate.opted_in and models.entities <= _PERSON_ONLY
         self._patterns_only = patterns_suffice and not has_custom and not lists.denied
@@ -308,8 +329,8 @@ class Engine:
             normalized = normalize_text(text)
         if normalized.text is not text:
             features = extract_features(normalized.text)
-        found = [*self._search(normalized.text, features, known, pace)]
-        found += self._lists.denied.find(normalized.text)
+        found = [*self._find_known(normalized.text, features, known)]
+        found += self._find_once(normalized.text, features, pace)
         if not found:
             return found
         replaced = [each for each in supported(found) if self._is_reported(each)]
@@ -341,13 +362,32 @@ class Engine:
             (kept if is_held and not each.is_certain else replaced).append(each)
         return replaced, kept
 
-    def _search(
-        self, text: str, features: TextFeatures, known: KnownIdentifiers, pace: Pace | None
+    def _find_known(
+        self, text: str, features: TextFeatures, known: KnownIdentifiers
     ) -> Iterator[Finding]:
+        """Yield the identifiers of one customer, plain and in base64."""
         yield from known.find(text, features)
+        if features.has_long_word and known.key:
+            for start, end, decoded in decode_base64_parts(text):
+                for each in known.find(decoded, extract_features(decoded)):
+                    yield _moved(each, start, end)
+
+    def _find_once(
+        self, text: str, features: TextFeatures, pace: Pace | None
+    ) -> tuple[Finding, ...]:
+        """Return what else is in a text, which is searched once for all customers."""
+        key = self._findings.key_of(text)
+        held = self._findings.get(key)
+        if held is None:
+            held = TextFindings(tuple(self._search(text, features, pace)))
+            self._findings.put(key, held)
+        return held.found
+
+    def _search(self, text: str, features: TextFeatures, pace: Pace | None) -> Iterator[Finding]:
         yield from self._ask_in_chunks(text, features, ReadingBudget(self._model_chars), pace)
         if features.has_long_word:
-            yield from self._search_base64(text, known, pace)
+            yield from self._search_base64(text, pace)
+        yield from self._lists.denied.find(text)
 
     def _ask_in_chunks(
         self, text: str, features: TextFeatures, budget: ReadingBudget | None, pace: Pace | None
@@ -392,13 +432,11 @@ class Engine:
             return find_with_all(detectors, text, features, readings)
         return analyzer.analyze(text, features, detectors, readings)
 
-    def _search_base64(
-        self, text: str, known: KnownIdentifiers, pace: Pace | None
-    ) -> Iterator[Finding]:
+    def _search_base64(self, text: str, pace: Pace | None) -> Iterator[Finding]:
         for start, end, decoded in decode_base64_parts(text):
             features = extract_features(decoded)
             ours = self._ask_in_chunks(decoded, features, None, pace)
-            for each in (*known.find(decoded, features), *self._lists.denied.find(decoded), *ours):
+            for each in (*self._lists.denied.find(decoded), *ours):
                 why = each.why if each.is_certain else f"{each.why}, in base64"
                 yield each._replace(start=start, end=end, why=why)
 

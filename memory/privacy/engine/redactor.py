@@ -289,6 +289,8 @@ class Redactor:
         held = self._cache.get(key)
         if held is not None and (vault is None or vault.holds(held.pseudonyms)):
             return held
+        if LABEL_CHARS < len(text) <= _SHARED_CHARS and self._is_clean(text, known):
+            return RedactedText(text, ())
         if pace is not None:
             pace.between_pieces()
         result = self._search_and_replace(text, known, tenant, role, vault, pace)
@@ -333,10 +335,10 @@ class Redactor:
 
     def _is_clean(self, text: str, known: KnownIdentifiers) -> bool:
         """
-        Return whether a short *text* was clean for another customer, and does not mention *known*.
+        Return whether *text* was clean for another customer, and does not mention *known*.
 
-        Names of features and collections come with every customer: to search them again for each
-        is the largest cost where there are many customers.
+        Names of features and collections, and prompts, come with every customer: to search them
+        again for each is the largest cost where there are many customers.
         """
         clean = self._clean.get(self._clean.key_of(text))
         if clean is None:
@@ -351,9 +353,9 @@ class Redactor:
     def _mark_clean(
         self, result: RedactedText, known: KnownIdentifiers, tenant: str | None, role: TextRole
     ) -> None:
+        self._clean.put(self._clean.key_of(result.text), _CleanText(result.text))
         if len(result.text) <= LABEL_CHARS:
             known.mark_clean(result.text)
-            self._clean.put(self._clean.key_of(result.text), _CleanText(result.text))
         else:
             # One store's text is the value of the next: it is not searched again there.
             key = self._cache.key_of(_TWIN[role], tenant or "", known.key, result.text)
@@ -461,6 +463,9 @@ def _not_loaded(loading: Loading) -> RedactionError:
     return RedactionError(f"there is nothing to redact with: {cause}")
 
 
+_SHARED_CHARS = 65_536
+"""Characters of a text that is searched in one piece for whoever is not named in it."""
+
 _CUSTOMERS = 1_024
 """Customers of whom it is remembered who was mentioned."""
 
@@ -476,12 +481,12 @@ _KNOWN = 2_048
 
 
 class _CleanText:
-    """A short text, clean for whoever is not named in it, and how it is searched for names."""
+    """A text that is clean for whoever is not named in it, and how it is searched for names."""
 
-    __slots__ = ("text", "view")
+    __slots__ = ("chars", "view")
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.chars = len(text)
         self.view: TextView | None = None
 
 
@@ -574,6 +579,7 @@ def _engine(  # noqa: PLR0917 - what the settings say
         is_replaced=operators.is_replaced,
         find_placeholders=operators.find_placeholders,
         lists=lists,
+        cached=limits.cached,
     )
 
 

@@ -237,7 +237,8 @@ async def _all(client: Any, metadata: Any, wanted: Callable[[dict[str, str]], bo
 
 
 def _lacks_synchronous(kind: Any) -> bool:
-    return kind.get_tuple is _Base.get_tuple
+    # Some have synchronous methods that say there are none, as AsyncValkeySaver has.
+    return kind.get_tuple is _Base.get_tuple or kind.__name__.startswith("Async")
 
 
 def _record(thread: str, newest: Any, *, is_shared: bool) -> SubjectRecord:

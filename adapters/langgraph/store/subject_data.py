@@ -172,7 +172,7 @@ class StoreSubjectData:
 
     async def remove(self, client: Any, memory: LoggedMemory, found: StoredMemory) -> None:
         """See `MemoryRemover.remove`."""
-        if loop_of(self._client) is None:
+        if not _is_asynchronous(self._client):
             client.delete(found.place, memory.memory_id)
         else:
             await run_in_client_loop(
@@ -198,7 +198,7 @@ class StoreSubjectData:
             await execute(self._client, _DELETE_VECTORS, _PERIOD.join(namespace))
 
     async def _batch(self, *ops: Any) -> Any:
-        if loop_of(self._client) is None:
+        if not _is_asynchronous(self._client):
             answers = self._client.batch(ops)
         else:
             answers = await run_in_client_loop(self._client, lambda: self._client.abatch(ops))
@@ -207,6 +207,11 @@ class StoreSubjectData:
     async def files(self) -> tuple[Path, ...]:
         """Return the files of a store in SQLite."""
         return await files_of(self._client)
+
+
+def _is_asynchronous(client: Any) -> bool:
+    # AsyncValkeyStore keeps no loop, and has synchronous methods that say there are none.
+    return loop_of(client) is not None or type(client).__name__.startswith("Async")
 
 
 def _ids(memory: LoggedMemory, path: str, an_id: str) -> tuple[str, ...] | None:

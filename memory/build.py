@@ -49,7 +49,7 @@ from .privacy.engine.content import content_again
 from .privacy.engine.redaction import CallBound
 from .privacy.engine.redactor import Limits, Redactor, build_redactor
 from .scoped_redactor import ScopedRedactor
-from .settings import Settings
+from .settings import AUTO, Settings
 from .sinks import SINKS
 from .subject_data.registry import SubjectDataRegistry
 
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
     from ..audit.log import AuditLog
     from ..audit.sink.sink import AuditSink
+    from ..telemetry.files.file_lock import FileLock
     from ..telemetry.relay.relay import Relay
     from .budgets.budget import Budget
     from .budgets.budgets import Budgets
@@ -617,9 +618,9 @@ class _RuleTrail:
         return self.log.run_headers(labels.tenant, labels.run or "", self.drain.writer_id, most)
 
 
-def build_relay(settings: Settings, folder: Path) -> Relay:
+def build_relay(settings: Settings, folder: Path, lock: FileLock | None = None) -> Relay:
     """
-    Build the relay of *folder*, with the sinks that *settings* name.
+    Build the relay of *folder*, with the sinks that *settings* name; *lock* is the folder's.
 
     Raises:
         ConfigurationError: The folder, a sink or a key cannot be used as asked.
@@ -630,7 +631,7 @@ def build_relay(settings: Settings, folder: Path) -> Relay:
 
     faults = Faults()
     try:
-        lock = take_folder(folder)
+        lock = lock or take_folder(folder)
         keys = SubjectKeys(_secret(settings))
         sinks = _build_sinks(settings, keys)
         drain = Drain(sinks, limits=LIMITS, faults=faults, keys=keys, are_kept=True)
@@ -758,25 +759,39 @@ def _chosen(
     from ..telemetry.queue.folder import refusal  # noqa: PLC0415 - only where it is wanted
     from ..telemetry.relay.sink import RelaySink  # noqa: PLC0415 - as above
 
-    if (problem := refusal(settings.relay)) is not None:
+    names, folder, starter = _sink_names(settings), settings.relay, None
+    relayed: Collection[str] = names
+    if settings.relay == AUTO:
+        from .auto_relay import relayed_sinks, started_relay  # noqa: PLC0415 - as above
+
+        relayed = relayed_sinks(settings)
+        folder, starter, problem = started_relay(settings, keys, relayed)
+    else:
+        problem = refusal(folder)
+    settings = structs.replace(settings, relay=None if problem else folder)
+    if problem:
         logger.warning(
             "MNEMOSCOPE_RELAY: %s. Until this process is started anew it delivers its events "
             "itself, without the relay",
             problem,
         )
+    if problem or not relayed:
         return _build_sinks(settings, keys, key_made=key_made), ()
-    names = _sink_names(settings)
-    relayed = RelaySink(
-        settings.relay,
+    shows = "prometheus" in relayed
+    sink = RelaySink(
+        folder,
         keys,
         max_bytes=settings.relay_max_bytes,
         mode=settings.audit_mode,
-        shows="prometheus" in names,
+        shows=shows,
+        starter=starter,
     )
     # Built for what they know of the caller's thread: its spans, its runs. One binds a port.
-    apart = structs.replace(settings, sinks=tuple(each for each in names if each != "prometheus"))
-    is_named = settings.sinks is not None
-    return [relayed], _build_sinks(apart, keys, key_made=key_made, is_named=is_named)
+    here = tuple(each for each in names if not (shows and each == "prometheus"))
+    apart = structs.replace(settings, sinks=here)
+    built = _build_sinks(apart, keys, key_made=key_made, is_named=settings.sinks is not None)
+    staying = [each for each in built if each.name.partition(".")[0] not in relayed]
+    return [sink, *staying], [each for each in built if each not in staying]
 
 
 def _sink_names(settings: Settings) -> tuple[str, ...]:

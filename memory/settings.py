@@ -43,6 +43,7 @@ Seconds = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
 Places = Annotated[int, Meta(ge=1, le=100_000)]
 Count = Annotated[int, Meta(ge=1)]
 
+AUTO = Path("auto")  # the relay that is started where there is none
 _SHOW_ANSWERS = frozenset(("otlp", "langsmith"))
 """Sinks that show what a store answered, if they are opted in to content."""
 
@@ -163,8 +164,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ``qdrant=20000000000``. Without one it is the free space where its files are, of a
             store that has files on this machine.
         relay: Folder of the relay: events are appended to files in it, and `mnemoscope relay`
-            delivers them, for all processes of the machine. On a disk of this machine. None: each
-            process delivers its own.
+            delivers them, for all processes of the machine. On a disk of this machine. ``auto``:
+            one is started, in the user's data folder. None: each process delivers its own.
         relay_max_bytes: How large the two files of one process may become together; events that
             find no room are lost, and declared in the audit trail.
         webhook_url: Address of the receiver of webhooks. A secret: a chat service asks for nothing

@@ -36,6 +36,7 @@ CLIENTS = re.compile(r"mem0|qdrant|langgraph|langchain", re.IGNORECASE)
 EXCEPTIONS = {
     "memory/scope.py": "the short names of the front door, and the adapters that they lead to",
     "memory/guard/failures.py": "GraphInterrupt, which is no failure, passes every guard",
+    "memory/auto_relay.py": "LangSmith's own variables, by their older names, for a relay",
     "telemetry/langsmith/factory.py": "LangSmith's own variables, by their older names",
     "telemetry/langsmith/sink.py": "LangSmith's own variables, by their older names, and its host",
     "telemetry/otlp/conventions/attributes.py": "what LangGraph calls a graph without a name",

@@ -24,7 +24,7 @@ from ...memory.journal.inspection import problem
 from ...memory.journal.journal import look
 from ...memory.scope import Mnemoscope
 from ...memory.secret import Secret
-from ...memory.settings import Settings, load_settings
+from ...memory.settings import AUTO, Settings, load_settings
 from ...memory.vault_door import vault_check
 from ...telemetry.network.probe import status_of, try_writing
 from ...telemetry.prometheus.server import reachable_host
@@ -81,7 +81,7 @@ def _outside_checks(settings: Settings) -> tuple[Check, ...]:
         questions["journal"] = lambda: _journal(settings, journal)
     if vault is not None:
         questions["vault"] = lambda: _vault(settings, vault)
-    if folder is not None:
+    if folder is not None and folder != AUTO:  # of that one an application's own health tells
         questions["relay"] = lambda: _relay(folder)
     port = settings.prometheus_port
     if port is not None:

@@ -21,6 +21,10 @@ class FileLock:
         self.path = path
         self._fd = fd
 
+    def fileno(self) -> int:
+        """Return the descriptor that holds it: a process that inherits that holds it, too."""
+        return self._fd
+
     def release(self) -> None:
         """
         Release the lock.

@@ -18,10 +18,11 @@ TRACING: Final = tuple(
 
 def build(context: SinkContext) -> LangSmithSink | None:
     """Build the sink if it is named or LangSmith's tracing is on."""
-    if context.is_named or _is_tracing():
+    if context.is_named or is_tracing():
         return LangSmithSink(content=context.content)
     return None
 
 
-def _is_tracing() -> bool:
+def is_tracing() -> bool:
+    """Return whether the environment switches LangSmith's tracing on."""
     return any(os.environ.get(name, "").strip().lower() == "true" for name in TRACING)

@@ -11,11 +11,12 @@ from .sink import OtlpSink
 
 def build(context: SinkContext) -> OtlpSink | None:
     """Build the sink if it is named, an endpoint is set, or the host has a provider."""
-    if context.is_named or _has_endpoint() or host_tracer_provider() is not None:
+    if context.is_named or has_endpoint() or host_tracer_provider() is not None:
         return OtlpSink(content=context.content)
     return None
 
 
-def _has_endpoint() -> bool:
+def has_endpoint() -> bool:
+    """Return whether the environment names a collector."""
     signals = ("", "_TRACES", "_METRICS")
     return any(os.environ.get(f"OTEL_EXPORTER_OTLP{signal}_ENDPOINT") for signal in signals)

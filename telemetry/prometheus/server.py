@@ -83,7 +83,7 @@ class MetricsServer:
         self._server.set_app(untyped.make_wsgi_app(registry))
         reset_after_fork(self)
         self._thread: threading.Thread | None = threading.Thread(
-            target=self._server.serve_forever, args=(0.1,), name="mnemoscope-metrics", daemon=True
+            target=self._server.serve_forever, args=(0.25,), name="mnemoscope-metrics", daemon=True
         )
         self._thread.start()
 

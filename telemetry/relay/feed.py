@@ -18,8 +18,10 @@ from .positions import Positions
 _MOST, _LEAST = 2_048, 32
 _MOST_BYTES = 4 * 1024 * 1024
 _AHEAD_BYTES = 2 * 1024 * 1024
-_IDLE_S = 0.05
-_LOOK_S = 0.02
+_FULL = 512
+"""Events that make a batch. Fewer gather until the relay looks again."""
+
+_LOOK_S, _LOOK_MOST_S = 0.02, 0.5
 _FAILED_S = 1.0
 
 _writer_of = attrgetter("writer_id")
@@ -39,6 +41,7 @@ class Feed:
 
     Attributes:
         skipped: Events that it left out to make room.
+        woken: Set where there may be something to take.
         others: The feeds of the other sinks, with which it keeps pace: what is read for one is
             there for all that are not far behind.
     """
@@ -63,6 +66,8 @@ class Feed:
         self._clock = clock
         self._finished: set[str] = set()
         self._oldest_ns: int | None = None
+        self._is_full = False
+        self.woken = threading.Event()
         self._stopping = threading.Event()
         self._given_up = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"mnemoscope-feed-{sink}")
@@ -75,6 +80,7 @@ class Feed:
     def stop(self) -> None:
         """Begin nothing more."""
         self._stopping.set()
+        self.woken.set()
 
     def join(self, until: float) -> None:
         """Wait until its sink has what it was given, or *until*, in monotonic seconds."""
@@ -108,6 +114,7 @@ class Feed:
         sources = self._sources()
         self._finished &= {each.name for each in sources}
         events, ends = self._next(sources)
+        self._is_full = len(events) >= _FULL
         if not ends:
             return False
         if not self._delivered(events):
@@ -153,7 +160,7 @@ class Feed:
         self._oldest_ns = min(each.ended_ns for each in firsts.values())
         taken = self._drain.emit_to(self.sink, events)
         # Looked at as well: a lane that broke off says so, too.
-        while not taken.wait(_LOOK_S) or self._drain.queued(self.sink):
+        while not taken.wait(_LOOK_MOST_S) or self._drain.queued(self.sink):
             if self._given_up.wait(_LOOK_S if taken.is_set() else 0.0):
                 return False
         self._oldest_ns = None
@@ -174,9 +181,11 @@ class Feed:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
+            if not self._is_full:
+                self.woken.wait()
+            self.woken.clear()  # before the turn: what comes meanwhile is looked at again
             try:
-                pause_s = 0.0 if self.turn() else _IDLE_S
+                self.turn()
             except Exception as exc:  # noqa: BLE001 - a full disk, say: it is tried again
                 self._faults.note(f"relay.{self.sink}", exc)
-                pause_s = _FAILED_S
-            self._stopping.wait(pause_s)
+                self._is_full = self._stopping.wait(_FAILED_S) is False

@@ -32,14 +32,15 @@ from ..queue.source import EventSource, UnreadableError
 from .feed import Feed
 from .figures import WritersFigures
 from .folder import Beat, beat
+from .starter import Attendance
 
 logger = logging.getLogger("mnemoscope.relay")
 
-LIMITS = LaneLimits(items=16_384, size_bytes=64 * 1024 * 1024, linger_s=0.01)
+LIMITS = LaneLimits(items=16_384, size_bytes=64 * 1024 * 1024, linger_s=0.01, watch_s=0.0)
 """Of the lanes: above what a feed hands over at once, so that none of it is dropped."""
 
-LOOK_EVERY_S = 0.1
-BEAT_EVERY_S = 1.0
+LOOK_EVERY_S = 0.5
+BEAT_EVERY_S = 2.5
 MAX_LEFT_BYTES = 1024 * 1024 * 1024
 """Bytes that processes which are gone may have left; sinks that are behind lose the oldest then."""
 
@@ -135,18 +136,25 @@ class Relay:
             for each in self.sources()
         }
 
-    def run(self, stopping: threading.Event) -> None:
-        """Deliver until *stopping* is set; then end within `EXIT_S`."""
+    def run(self, stopping: threading.Event, attendance: Attendance | None = None) -> None:
+        """Deliver until *stopping* is set, or *attendance* says so; then end within `EXIT_S`."""
         self.look()
         for feed in self.feeds:
             feed.start()
-        beat_at = float("-inf")
+        beat_at, before, has_changed = float("-inf"), None, True
         while not stopping.wait(LOOK_EVERY_S):
             try:
                 self.look()
+                ends = [(each.name, each.is_sealed, each.state().end) for each in self.sources()]
+                # Once more behind a change: what seems damaged is read again.
+                for feed in self.feeds if ends != before or has_changed else ():
+                    feed.woken.set()
+                has_changed, before = ends != before, ends
                 if time.monotonic() - beat_at >= BEAT_EVERY_S:
                     self.beat()
                     beat_at = time.monotonic()
+                if attendance is not None and attendance.is_over(self.feeds, time.monotonic()):
+                    break
             except OSError as exc:
                 logger.error("the relay's folder %s: %s", self._folder, exc.strerror)  # noqa: TRY400 - one line
         self.close()
@@ -178,18 +186,9 @@ class Relay:
 
     def beat(self) -> None:
         """Give a sign of life."""
-        slowest = max(
-            self.feeds, key=lambda feed: (feed.lag_s(), feed.behind_bytes()), default=None
-        )
-        said = Beat(pid=os.getpid(), at=self._clock())
-        if slowest is not None:
-            said = Beat(
-                pid=os.getpid(),
-                at=self._clock(),
-                behind_bytes=slowest.behind_bytes(),
-                lag_s=slowest.lag_s(),
-                slowest=slowest.sink,
-            )
+        behind = ((each.lag_s(), each.behind_bytes(), each.sink) for each in self.feeds)
+        lag_s, size, sink = max(behind, default=(0.0, 0, ""))
+        said = Beat(pid=os.getpid(), at=self._clock(), behind_bytes=size, lag_s=lag_s, slowest=sink)
         beat(self._folder, said)
 
     def samples(self) -> Iterator[Sample]:
@@ -209,8 +208,7 @@ class Relay:
 
     def _find(self) -> None:
         there = {path.name: path for path in files_in(self._folder)}
-        for name in self._sources.keys() - there.keys():
-            self._sources = {key: each for key, each in self._sources.items() if key != name}
+        self._sources = {key: each for key, each in self._sources.items() if key in there}
         self._unreadable = {key: why for key, why in self._unreadable.items() if key in there}
         for name in sorted(there.keys() - self._sources.keys() - self._unreadable.keys()):
             try:

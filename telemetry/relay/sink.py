@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from ..delivery.sink import DeliveryError, SinkOutput
 from ..event.event import Event
@@ -15,6 +17,7 @@ from ..queue import MAX_BYTES
 from ..queue.writer import QueueWriter
 from .figures import FiguresTeller
 from .folder import silent_s, standing
+from .starter import RelayStarter
 
 NEVER_S = 1e9
 """Age that is told where no relay ever gave a sign of life."""
@@ -34,6 +37,7 @@ class RelaySink:
         mode: The durability that was asked for, as the setting has it: said in the files.
         shows: Whether the relay shows the process's own figures. Those of this sink are in
             prometheus_client's default registry: they tell of a relay that may be gone.
+        starter: Starts the relay where it has died, if this process does that. Closed with this.
         clock: Seconds since 1970.
     """
 
@@ -50,28 +54,31 @@ class RelaySink:
         max_bytes: int = MAX_BYTES,
         mode: str = "",
         shows: bool = False,
+        starter: RelayStarter | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder = folder
         self._writer = QueueWriter(folder, keys, max_bytes, mode=mode)
         self._clock = clock
+        self._starter = starter
         self._live = LiveCollector()
         # It must not hold this sink: its thread would keep a scope that nobody has any more.
         self._teller = FiguresTeller(folder, partial(_told, self._live), clock) if shows else None
+        self._voice: Any = self._teller or SimpleNamespace(has_begun=True)  # for each event
 
     def take(self, event: Event, /) -> str | None:
         """Append *event*; return why it is lost, if it is."""
-        if self._teller is not None and not self._teller.has_begun:
-            self._teller.begin(event.writer_id)
+        if not self._voice.has_begun:
+            self._voice.begin(event.writer_id)
+        if self._starter is not None:
+            self._starter.look(event.started_ns)
         return self._writer.append(event)
 
     def rest(self) -> None:
         """Note that the process has ended in order, unless another event comes."""
         self._writer.rest()
 
-    def leave(self) -> None:
-        """Note the same."""
-        self._writer.rest()
+    leave = rest
 
     def sync(self) -> None:
         """Have what was appended on the disk."""
@@ -100,8 +107,11 @@ class RelaySink:
         """Return True: what was appended is the relay's."""
         return True
 
-    def check(self, _timeout_s: float, /) -> str:
-        """Find out whether a relay reads the folder, and is not behind."""
+    def check(self, timeout_s: float, /) -> str:
+        """Find out whether a relay reads the folder, and is not behind. Awaits one just started."""
+        until = time.monotonic() + (timeout_s if self._starter is not None else 0.0)
+        while not standing(self._folder, self._clock).is_alive and time.monotonic() < until:
+            time.sleep(0.02)
         # That this process can write is not enough: without a relay nothing is delivered.
         found = standing(self._folder, self._clock)
         if waiting := self._writer.unwritten:
@@ -135,6 +145,8 @@ class RelaySink:
         if self._teller is not None:
             self._teller.close(timeout_s)
         self._writer.close()
+        if self._starter is not None:
+            self._starter.close()
 
     def _shown_here(self) -> Iterator[Sample]:
         return (each for each in self._live.samples() if _is_of_relay(each))

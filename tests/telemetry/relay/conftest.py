@@ -13,8 +13,8 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.sink import LookAtWriters
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.queue.writer import QueueWriter
+from mnemoscope.telemetry.relay import relay
 from mnemoscope.telemetry.relay.folder import take_folder
-from mnemoscope.telemetry.relay.relay import LIMITS, Relay
 
 KEYS = SubjectKeys(b"sixteen bytes or more")
 MIB = 1024 * 1024
@@ -67,10 +67,10 @@ class Driven:
     """A relay whose threads are not started: it does what it is told to."""
 
     def __init__(self, folder: Path, sinks: Sequence[object]) -> None:
-        self.drain = Drain(sinks, limits=LIMITS, keys=KEYS)
+        self.drain = Drain(sinks, limits=relay.LIMITS, keys=KEYS)
         self.lock = take_folder(folder)
         self.now = 1_700_000_060.0
-        self.relay = Relay(
+        self.relay = relay.Relay(
             *(folder, self.lock, self.drain),
             rings=[KEYS],
             content=content_again,

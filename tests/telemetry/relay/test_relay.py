@@ -360,3 +360,50 @@ class TestStanding:
         (sample,) = RelaySink(folder, KEYS, clock=lambda: at + 40.0).samples()
 
         assert (sample.name, sample.value) == ("mnemoscope_relay_silent_seconds", 40.0)
+
+
+def test_an_idle_relay_wakes_no_sink(driven, monkeypatch):
+    """It looks at the files once for all of them, and finds that none has grown."""
+    monkeypatch.setattr(relay_module, "LOOK_EVERY_S", 0.001)
+    relay, stopping = driven(ListedSink()).relay, threading.Event()
+    counts = {"looks": 0, "turns": 0}
+    (feed,) = relay.feeds
+    look, turn = relay.look, feed.turn
+
+    def looked() -> None:
+        counts["looks"] += 1
+        look()
+
+    def turned() -> bool:
+        counts["turns"] += 1
+        return turn()
+
+    monkeypatch.setattr(relay, "look", looked)
+    monkeypatch.setattr(feed, "turn", turned)
+    running = threading.Thread(target=relay.run, args=(stopping,))
+    running.start()
+    until(lambda: counts["looks"] > 100)
+    stopping.set()
+    running.join()
+
+    assert counts["turns"] <= 3
+
+
+def test_what_comes_between_two_looks_is_one_batch(driven, writers, event_factory, monkeypatch):
+    """A trickle costs a sink one request for each look, and not one for each event."""
+    batches = []
+
+    class Batched(ListedSink):
+        def write(self, batch, /):
+            batches.append(len(batch))
+
+    monkeypatch.setattr(relay_module, "LOOK_EVERY_S", 0.001)
+    relay, stopping = driven(Batched()).relay, threading.Event()
+    fill(writers(), event_factory, range(1, 101))
+    running = threading.Thread(target=relay.run, args=(stopping,))
+    running.start()
+    until(lambda: sum(batches) == 100)
+    stopping.set()
+    running.join()
+
+    assert batches == [100]

@@ -1,1 +1,6 @@
-"""LlamaIndex's memories, memory blocks and chat stores."""
+"""LlamaIndex's memories and chat stores."""
+
+import sys
+
+if "llama_index.core" not in sys.modules:  # then nobody has one, and the import takes seconds
+    raise ImportError("llama_index.core has not been imported")

@@ -19,9 +19,11 @@ _COPIES = (
     "dict json copy model_copy model_dump model_dump_json custom_model_dump dump_store to_dict "
     "to_json to_string serialize_courses_in_order persist model_post_init get_token_count"
 )
-NOT_GUARDED = dict.fromkeys(_COPIES.split(), "copies or counts what it holds, redacted already")
+NOT_GUARDED: dict[str, str] = dict.fromkeys(
+    _COPIES.split(), "copies or counts what it holds, redacted already"
+)
 MISTAKE = api.CallerMistake(
-    what="a message that is none, or a call that this memory does not have",
+    what="a message that is none, or a call that this memory has not",
     error=(AttributeError, ValueError, NotImplementedError),
     where=(f"{_CORE}.memory", f"{_CORE}.storage.chat_store"),
     how="called",

@@ -37,8 +37,8 @@ def handle(event: Any, **_: Any) -> None:
         given = answered = 0
         with suppress(AttributeError, TypeError, ValueError):  # a provider's of another form
             given, answered = _tokens.get_tokens_from_response(event.response)
-        usage = api.Usage(model="", input_tokens=given, output_tokens=answered)
-        _open.pop(span)(usage if given or answered else _UNKNOWN, None)
+        used = {"input_tokens": given, "output_tokens": answered, "reported": given + answered > 0}
+        _open.pop(span)(api.Usage(model="", **used), None)
 
 
 def count_model_calls(accounting: api.ModelAccounting) -> None:

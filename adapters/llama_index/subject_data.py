@@ -12,8 +12,7 @@ from typing import Any
 from ...memory.api import PAGE_SIZE, DataSubject, Erased, Page, SubjectRecord
 from ..toolkit.sqlite_cleaning import clean, database_files
 
-Owner = Callable[[str], str | None]
-"""Returns the customer whose a session is, by its key, if that is known."""
+Owner = Callable[[str], str | None]  # returns whose a session is, by its key
 
 _UNKNOWN = "cannot tell: this memory has no chat store that lists by session"
 _UNTOLD = "wrapped without owner=: no session says whose it is"

@@ -11,9 +11,8 @@ from .messages import content, messages_of, redact, summary
 from .model_calls import count_model_calls
 from .subject_data import ChatSessions, Owner
 
-_CORE = "llama_index.core"
-_memory: Any = import_module(f"{_CORE}.memory.memory")
-_stores: Any = import_module(f"{_CORE}.storage.chat_store")
+_memory: Any = import_module("llama_index.core.memory.memory")
+_stores: Any = import_module("llama_index.core.storage.chat_store")
 _KINDS = (_memory.BaseMemory, _memory.AsyncDBChatStore, _stores.BaseChatStore)
 _COPIES = (
     "dict json copy model_copy model_dump model_dump_json custom_model_dump dump_store to_dict "
@@ -25,12 +24,12 @@ NOT_GUARDED: dict[str, str] = dict.fromkeys(
 MISTAKE = api.CallerMistake(
     what="a message that is none, or a call that this memory has not",
     error=(AttributeError, ValueError, NotImplementedError),
-    where=(f"{_CORE}.memory", f"{_CORE}.storage.chat_store"),
+    where=("llama_index.core.memory", "llama_index.core.storage.chat_store"),
     how="called",
 )
 _READ, _DELETED = ("get", "get_all", "get_messages"), ("reset", "delete_messages")
 _ADDED = ("put", "put_messages", "add_message", "add_messages", "async_add_message")
-MOST_KEPT = 64  # messages of a session, while its store is down
+_SOME, _MOST_KEPT = ("message", "last_message", "oldest_messages"), 64
 
 
 class Unstored:
@@ -46,7 +45,7 @@ class Unstored:
     def _note(self, call: api.Call) -> None:
         keeps = call.neutral and call.redacted
         before = self._kept if keeps and call.method.operation != "update_memory" else ()
-        self._kept = (*before, *messages_of(call.arguments))[-MOST_KEPT:] if keeps else ()
+        self._kept = (*before, *messages_of(call.arguments))[-_MOST_KEPT:] if keeps else ()
 
     def _give(self, call: api.Call) -> None:
         if call.neutral and self._kept:
@@ -67,9 +66,8 @@ def _rows(owner_of: Owner | None, session: str | None, *, media: bool) -> dict[s
 
     same: Any = {"redact": partial(redact, media=media), "scope": scope, "content": content}
     same["needs_owner"] = owner_of is not None
-    update, some = "update_memory", ("message", "last_message", "oldest_messages")
+    update, found = "update_memory", same | {"summary": summary}
     writes = dict.fromkeys(_ADDED, "upsert_memory") | dict.fromkeys(("set", "set_messages"), update)
-    found: Any = {**same, "summary": summary}
     rows = api.method_table(
         *(api.recall(each, neutral=lambda _: [], **found) for each in _READ),
         api.recall("get_keys", neutral=lambda _: [], only=only, **found),
@@ -77,7 +75,7 @@ def _rows(owner_of: Owner | None, session: str | None, *, media: bool) -> dict[s
         *(api.remember(each, writes[each], neutral=lambda _: None, **same) for each in writes),
         api.remember("archive_oldest_messages", update, neutral=lambda _: [], **same),
         *(api.forget(each, deletes=api.Deletes.SCOPE, **same) for each in _DELETED),
-        *(api.forget(f"delete_{each}", deletes=api.Deletes.IDS, **same) for each in some),
+        *(api.forget(f"delete_{each}", deletes=api.Deletes.IDS, **same) for each in _SOME),
     )
     return {**rows, **{f"a{name}": row for name, row in rows.items()}}
 

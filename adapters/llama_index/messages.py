@@ -19,8 +19,8 @@ def redact(arguments: Arguments, redaction: Redaction, *, media: bool) -> Argume
     """
     Return *arguments* with every text in messages replaced, as new objects.
 
-    Keys of sessions stay: the store finds them by those. So do pictures, sound and documents, if
-    *media*: they cannot be redacted, and a text stands in their place otherwise.
+    Keys of sessions stay, and so do pictures, sound and documents if *media*. They cannot be
+    redacted, so that otherwise a text is in their place.
     """
 
     def redacted(value: Any) -> Any:

@@ -15,7 +15,6 @@ from ..toolkit.sqlite_cleaning import clean, database_files
 Owner = Callable[[str], str | None]  # returns whose a session is, by its key
 
 _UNKNOWN = "cannot tell: this memory has no chat store that lists by session"
-_UNTOLD = "wrapped without owner=: no session says whose it is"
 _BLOCKS = "its memory blocks keep what they were given of older messages: erase it where they do"
 _SERVER = "deleted rows may stay in the files of its database: have them cleaned there"
 
@@ -28,9 +27,9 @@ class ChatSessions:
 
     def __init__(self, client: Any, owner_of: Owner | None, session: str | None) -> None:
         self._owner_of, self._session = owner_of, session
-        self._blocks = getattr(client, "memory_blocks", None)
+        self._has_blocks = bool(getattr(client, "memory_blocks", None))
         self._store = getattr(client, "sql_store", getattr(client, "chat_store", client))
-        untold = None if owner_of else _UNTOLD
+        untold = None if owner_of else "wrapped without owner=: no session says whose it is"
         self.unavailable = untold if hasattr(self._store, "get_keys") else _UNKNOWN
         engine = getattr(self._store, "_async_engine", None)
         self._uri = str(engine.url if engine else getattr(self._store, "async_database_uri", ""))
@@ -61,7 +60,7 @@ class ChatSessions:
         found = await self._found(subject)
         for key in dict(found):
             await _done(self._store.delete_messages(key))
-        left = [_BLOCKS] if self._blocks else []
+        left = [_BLOCKS] if self._has_blocks else []
         if self._file is not None:
             with closing(sqlite3.connect(self._file, timeout=10)) as database:
                 clean(database)

@@ -11,7 +11,7 @@ from board_privacy import privacy as privacy_board
 from board_self import itself
 from board_spend import spend as spend_board
 from boards import Board
-from catalogue import exported
+from catalogue_form import exported
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from mnemoscope.alerting.kubernetes import config_map, prometheus_rule

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
@@ -43,8 +44,8 @@ def bind(_hooks: Any, services: AdapterServices, /, *, model: str | None = None)
 
     async def on_llm_end(self: Any, context: Any, agent: Any, response: Any) -> None:
         try:
-            took_s = by.clock() - began.pop(context, by.clock())
-            by.tell(current(), _usage(agent, response.usage, model), ADAPTER.store, took_s=took_s)
+            usage, took_s = _usage(agent, response.usage, model), by.clock() - began.pop(context)
+            by.tell(current(), usage, ADAPTER.store, took_s=took_s)
         except Exception as exc:  # noqa: BLE001 - observing fails open
             by.faults.note(ADAPTER.store, exc)
         await self.__dict__[INNER].on_llm_end(context, agent, response)
@@ -52,7 +53,8 @@ def bind(_hooks: Any, services: AdapterServices, /, *, model: str | None = None)
     def class_of(base: Any) -> Any:
         methods = GuardedMethods(table={}, client_types=(base,), not_guarded=dir(base))
         kind: Any = guarded_class(base, methods)
-        kind.on_llm_start, kind.on_llm_end = on_llm_start, on_llm_end
+        kind.on_llm_start = wraps(base.on_llm_start)(on_llm_start)
+        kind.on_llm_end = wraps(base.on_llm_end)(on_llm_end)
         return kind
 
     return StoreBinding(methods={}, client_class=class_of, shared=False)

@@ -13,7 +13,6 @@ from ..toolkit.sqlite_cleaning import clean, database_files
 
 _NO_OWNER = "customer= was no function of a session's id, so that no session says whose it is"
 _NO_LIST = "cannot tell: of this class of session nothing lists the others"
-_ALL = 2_147_483_647  # a limit of the user's own would leave out the rest
 _SERVER = ("the database may keep deleted rows in its files until it is vacuumed",)
 
 
@@ -54,11 +53,11 @@ class SessionData:
         """Return the conversations of *subject*, as they are stored, with all branches."""
         first, found = after or 0, await self._theirs(subject)
         last, kinds = first + PAGE_SIZE, type(self._client).__mro__
-        # A subclass of it reads one branch alone.
+        # A subclass of it reads one branch alone, and a limit of the user's own hides the rest.
         kind: Any = next((each for each in kinds if each.__name__ == "SQLiteSession"), kinds[0])
         records = [
             SubjectRecord(
-                kind="thread", id=each.session_id, content=await kind.get_items(each, _ALL)
+                kind="thread", id=each.session_id, content=await kind.get_items(each, 2**31)
             )
             for each in found[first:last]
         ]

@@ -1,0 +1,1 @@
+"""History providers of Microsoft's Agent Framework."""

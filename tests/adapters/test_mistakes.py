@@ -23,6 +23,7 @@ import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.redis import AsyncRedisSaver, RedisSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.memory import InMemoryStore
@@ -37,7 +38,7 @@ from mnemoscope.adapters.qdrant.failures import MISTAKES as QDRANT_MISTAKES
 from mnemoscope.memory.api import CallerMistake, Status
 from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.adapter_cases import Memories, hosted_account
-from tests.kit.patience import GIVE_UP_S
+from tests.kit.patience import GIVE_UP_S, UNHURRIED
 
 HERE, ID = {"user_id": "c-42"}, "11111111-2222-3333-4444-555555555555"
 NAMESPACE, THREAD = ("memories", "c-42"), {"configurable": {"thread_id": "t-1"}}
@@ -301,6 +302,10 @@ def saver_calls(prefix: str) -> Iterator[Call]:
                guarding={"redact": False})  # fmt: skip
     yield call("threads that are no list, or a strategy that there is none of, to prune by",
                lambda: PostgresSaver(object()), "prune", ("t-1",))  # fmt: skip
+    in_redis = RedisSaver if prefix == "" else AsyncRedisSaver
+    yield call("a filter by a key that the saver has no index of",
+               lambda: in_redis.__new__(in_redis), f"{prefix}list", (None,),
+               {"filter": {"score": 1}})  # fmt: skip
 
 
 CALLS = [
@@ -334,8 +339,10 @@ def test_each_place_is_in_the_client(table):
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call.table}-{call.method}-{call.what}")
-def test_a_mistake_is_raised_as_the_client_raises_it(call, request):
+def test_a_mistake_is_raised_as_the_client_raises_it(call, request, monkeypatch):
     """Unchanged, in every class, told as an error; and the breaker hears nothing of it."""
+    for variable, seconds in UNHURRIED.items():
+        monkeypatch.setenv(variable, seconds)
     if call.what.endswith("by gRPC"):
         call = call._replace(make=partial(call.make, request.getfixturevalue("grpc_port")))
     with (

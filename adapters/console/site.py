@@ -160,11 +160,13 @@ class Site:
             if session is None and self.entrance.proxy is None and request.method != "POST":
                 return RedirectResponse("/sign-in", 303)
             visit = await self._visit(request, session, needs, is_look=is_look)
-            started = anyio.current_time()
+            started = time.monotonic()
             response = await to_thread.run_sync(_safely(visit, handler), limiter=self.threads)
             if is_look and self.look_step_s:
-                # On the loop and not on a thread, so that waiting costs nobody anything.
-                await anyio.sleep(-(anyio.current_time() - started) % self.look_step_s)
+                # On the loop and not on a thread, so that waiting costs nobody anything. By another
+                # clock: uvloop's stands still meanwhile, and no time at all was no wait at all.
+                took = time.monotonic() - started
+                await anyio.sleep(self.look_step_s - took % self.look_step_s)
         except NotDoneError as exc:
             response = self.message(session, exc.status, exc.sentence)
         if secret:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import anyio
 import pytest
 from starlette.responses import PlainTextResponse
 
@@ -456,8 +457,11 @@ def test_more_sessions_look_up_no_more_people(looking, tokens, site):
     assert codes == [200] * 200 + [429] * 20
 
 
-def test_how_long_a_look_takes_says_nothing(site, tokens):
+@pytest.mark.parametrize("stands", [False, True], ids=["asyncio", "uvloop"])
+def test_how_long_a_look_takes_says_nothing(stands, site, tokens, monkeypatch):
     """It ends on a step of a quarter of a second, whoever was met and whether it failed."""
+    if stands:  # the loop's clock, within one round of it
+        monkeypatch.setattr(anyio, "current_time", lambda: 7.0)
     slow = replace(site, look_step_s=0.1)
 
     def look(visit):

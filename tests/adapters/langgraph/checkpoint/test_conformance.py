@@ -9,11 +9,15 @@ from itertools import count
 import pytest
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
+from tests.kit.async_saver import awaited
 from tests.kit.bench import wrapping
+from tests.kit.conformance import verdicts
 
 guarded = wrapping(ADAPTER)
 
@@ -147,6 +151,32 @@ async def test_a_guarded_saver_conforms_where_the_bare_one_does(opened, options,
         assert bare["put"]["passed"]
         assert bare["put_writes"]["passed"]
         assert bare["delete_thread"]["passed"]
+
+
+@pytest.mark.parametrize("kind", [PostgresSaver, AsyncPostgresSaver])
+async def test_a_guarded_saver_in_postgresql_conforms_where_the_bare_one_does(
+    kind, bench, postgres
+):
+    """Sync and async."""
+    is_async = kind is AsyncPostgresSaver
+
+    @asynccontextmanager
+    async def opened():
+        url = postgres.new_database()
+        if is_async:
+            async with kind.from_conn_string(url) as saver:
+                await saver.setup()
+                yield saver
+        else:
+            with kind.from_conn_string(url) as saver:
+                saver.setup()
+                yield saver
+
+    shown = (lambda saver: saver) if is_async else awaited
+    bare = await verdicts(opened, shown)
+
+    assert await verdicts(opened, lambda saver: shown(guarded(saver, bench))) == bare
+    assert bare["put"]["passed"]
 
 
 @pytest.mark.parametrize("answers_never", [False, True], ids=["before", "after"])

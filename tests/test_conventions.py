@@ -8,7 +8,7 @@ import re
 import tokenize
 import tomllib
 from collections import defaultdict
-from importlib.metadata import distributions
+from importlib.metadata import distributions, packages_distributions
 from itertools import chain
 from pathlib import Path
 
@@ -256,3 +256,19 @@ def test_what_holds_arguments_of_a_call_shows_none_of_them():
     ]
 
     assert showing == []
+
+
+def test_no_module_of_ours_hides_a_package():
+    """What tests put on the path stands before all that is installed."""
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    folders = wanted["tool"]["pytest"]["ini_options"]["pythonpath"]
+    ours = {
+        path.stem
+        for each in folders
+        if (ROOT / each) != ROOT
+        for path in (ROOT / each).iterdir()
+        if path.suffix == ".py" or (path.is_dir() and list(path.glob("*.py")))
+    }
+
+    assert len(ours) > 10
+    assert ours.isdisjoint(packages_distributions())

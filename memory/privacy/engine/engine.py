@@ -64,20 +64,28 @@ class TextView(NamedTuple):
         return "TextView(...)"
 
 
-class TextFindings(NamedTuple):
+class TextReading:
     """
-    The personal data in a text, whoever it is about: found once for all customers.
+    What is known of a text, whoever's it may be: worked out once for all customers.
+
+    Args:
+        found: As the detectors gave it, with offsets in the text without its disguises.
+        chars: Its length.
 
     Attributes:
-        found: As the detectors gave it, with offsets in the text without its disguises.
+        found: As given.
+        is_clean: Nothing is replaced in it, unless a customer is named there.
+        view: How it is searched for customers. None: it is not clean, or has not been yet.
+        chars: As many characters as take the same room.
     """
 
-    found: tuple[Finding, ...]
+    __slots__ = ("chars", "found", "is_clean", "view")
 
-    @property
-    def chars(self) -> int:
-        """As many characters as take the same room."""
-        return _FINDING_CHARS * (1 + len(self.found))
+    def __init__(self, found: tuple[Finding, ...], chars: int) -> None:
+        self.found = found
+        self.chars = chars + _FINDING_CHARS * len(found)
+        self.is_clean = False
+        self.view: TextView | None = None
 
 
 _FINDING_CHARS = 128
@@ -151,7 +159,7 @@ class Engine:
         self._is_replaced = is_replaced
         self._find_placeholders = find_placeholders
         self._gate = DetectorGate(is_replaced)
-        self._findings = RedactionCache[TextFindings](entries=cached)
+        self._readings = RedactionCache[TextReading](entries=cached)
         # Otherwise a year is a date, and a model or a recognizer may find anything in a number.
         patterns_suffice = not self._gate.opted_in and models.entities <= _PERSON_ONLY
         self._patterns_only = patterns_suffice and not has_custom and not lists.denied
@@ -177,6 +185,27 @@ class Engine:
         ):
             return False
         return not any(known.find(text, _UUID_FEATURES))
+
+    def key_of(self, text: str) -> bytes:
+        """Return under what it is kept of *text* what is known of it: a keyed hash."""
+        return self._readings.key_of(text)
+
+    def is_clean(self, text: str, key: bytes, known: KnownIdentifiers) -> bool:
+        """
+        Return whether *text* was clean for another customer, and does not mention *known*.
+
+        Names of features and collections, and prompts, come with every customer: to search them
+        again for each is the largest cost where there are many customers.
+        """
+        reading = self._readings.get(key)
+        if reading is None or not reading.is_clean:
+            return False
+        if not known.key:
+            return True  # what is denied to everybody is not clean
+        view = reading.view
+        if view is None:
+            view = reading.view = self.view(text)
+        return not self.are_mentioned(view, known)
 
     def are_safe_ids(self, texts: Sequence[str], known: KnownIdentifiers) -> bool:
         """Return whether all of *texts* are UUIDs or short numbers and none is *known*."""
@@ -274,6 +303,7 @@ class Engine:
         known: KnownIdentifiers,
         pace: Pace | None = None,
         allowed: list[Finding] | None = None,
+        key: bytes | None = None,
     ) -> list[Finding]:
         """
         Return the personal data in *text*, in order, without overlaps.
@@ -283,6 +313,7 @@ class Engine:
             known: Identifiers of the data subject.
             pace: Lets other threads in.
             allowed: Gets what would be personal data if an allowed term did not hold it.
+            key: What `key_of` returned for the text. None: it is worked out.
 
         Raises:
             RedactionError: A detector failed. The message has its exception's type, not the text.
@@ -290,7 +321,7 @@ class Engine:
         try:
             if len(text) > WINDOW_CHARS:
                 return self._find_in_windows(text, known, pace, allowed)
-            return self._find(text, known, pace, allowed)
+            return self._find(text, known, pace, allowed, key or self.key_of(text))
         except RedactionError:
             raise
         except Exception as error:  # noqa: BLE001 - fails closed: the text is refused
@@ -310,7 +341,7 @@ class Engine:
         found: list[Finding] = []
         for offset, window in windows:
             kept: list[Finding] = []
-            in_window = self._find(window, known, pace, kept)
+            in_window = self._find(window, known, pace, kept, self.key_of(window))
             found += (_moved(each, offset + each.start, offset + each.end) for each in in_window)
             if allowed is not None:
                 allowed += (_moved(each, offset + each.start, offset + each.end) for each in kept)
@@ -322,6 +353,7 @@ class Engine:
         known: KnownIdentifiers,
         pace: Pace | None,
         allowed: list[Finding] | None,
+        key: bytes,
     ) -> list[Finding]:
         features = extract_features(text)
         normalized = NormalizedText(text)
@@ -329,9 +361,15 @@ class Engine:
             normalized = normalize_text(text)
         if normalized.text is not text:
             features = extract_features(normalized.text)
-        found = [*self._find_known(normalized.text, features, known)]
-        found += self._find_once(normalized.text, features, pace)
+        reading = self._readings.get(key)
+        if reading is None:
+            found_here = tuple(self._search(normalized.text, features, pace))
+            reading = TextReading(found_here, len(text))
+            self._readings.put(key, reading)
+        named = [*self._find_known(normalized.text, features, known)]
+        found = [*named, *reading.found]
         if not found:
+            reading.is_clean = True
             return found
         replaced = [each for each in supported(found) if self._is_reported(each)]
         if self._lists.allowed:
@@ -346,7 +384,9 @@ class Engine:
             ]
         visible = exclude_spans(merge_findings(replaced), self._find_placeholders(text))
         trimmed = (each for found in visible if (each := trim_finding(found, text)))
-        return [name for each in trimmed for name in clean_names(each, text)]
+        names = [name for each in trimmed for name in clean_names(each, text)]
+        reading.is_clean = reading.is_clean or not (names or named)
+        return names
 
     def _split_allowed(
         self, found: list[Finding], text: str
@@ -371,17 +411,6 @@ class Engine:
             for start, end, decoded in decode_base64_parts(text):
                 for each in known.find(decoded, extract_features(decoded)):
                     yield _moved(each, start, end)
-
-    def _find_once(
-        self, text: str, features: TextFeatures, pace: Pace | None
-    ) -> tuple[Finding, ...]:
-        """Return what else is in a text, which is searched once for all customers."""
-        key = self._findings.key_of(text)
-        held = self._findings.get(key)
-        if held is None:
-            held = TextFindings(tuple(self._search(text, features, pace)))
-            self._findings.put(key, held)
-        return held.found
 
     def _search(self, text: str, features: TextFeatures, pace: Pace | None) -> Iterator[Finding]:
         yield from self._ask_in_chunks(text, features, ReadingBudget(self._model_chars), pace)

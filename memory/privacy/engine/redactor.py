@@ -16,7 +16,7 @@ from ....telemetry.event.sink_pseudonyms import PSEUDONYM
 from ....telemetry.event.subject import SubjectKeys
 from ...errors import ConfigurationError, RedactionError
 from ..detectors.finding import Finding, merge_findings
-from ..detectors.known_identifiers import LABEL_CHARS, KnownIdentifiers
+from ..detectors.known_identifiers import KnownIdentifiers
 from ..detectors.pace import Pace
 from ..detectors.term_lists import NO_LISTS, TermLists
 from ..detectors.word_lists import ORDINARY
@@ -30,7 +30,7 @@ from .value_redaction import Rebuild
 
 if TYPE_CHECKING:
     from ..models.custom_recognizers import CustomRecognizer
-    from .engine import Engine, TextView
+    from .engine import Engine
     from .mentioned_people import MentionedPeople
     from .recognizers import Analyzer
 
@@ -139,7 +139,7 @@ class Redactor:
         self._limits = limits or Limits()
         self._rebuild = dict(rebuild or {})
         self._cache = RedactionCache[RedactedText](entries=self._limits.cached)
-        self._clean = RedactionCache[_CleanText](entries=self._limits.cached)
+        self._shared_chars = min(self._limits.max_chars, _SHARED_CHARS)
         self._known = lru_cache(maxsize=_KNOWN)(_identifiers)
         self._nobody = KnownIdentifiers(())
         self._people = lru_cache(maxsize=_CUSTOMERS)(_nobody_mentioned)
@@ -282,23 +282,24 @@ class Redactor:
             pace.before_slow_work()  # it is being loaded
         if self._engine.is_safe_id(text, known):
             return RedactedText(text, ())
-        if len(text) <= LABEL_CHARS and self._is_clean(text, known):
+        shared = self._engine.key_of(text) if len(text) <= self._shared_chars else None
+        if shared is not None and self._engine.is_clean(text, shared, known):
             known.mark_clean(text)
             return RedactedText(text, ())
         key = self._cache.key_of(role, tenant or "", known.key, text)
         held = self._cache.get(key)
         if held is not None and (vault is None or vault.holds(held.pseudonyms)):
             return held
-        if LABEL_CHARS < len(text) <= _SHARED_CHARS and self._is_clean(text, known):
-            return RedactedText(text, ())
         if pace is not None:
             pace.between_pieces()
-        result = self._search_and_replace(text, known, tenant, role, vault, pace)
-        self._cache.put(key, result)
+        result = self._search_and_replace(text, known, tenant, role, vault, pace, shared=shared)
         if result.text != text:
+            self._cache.put(key, result)
             self._cache_result_of(result.text, known, tenant)
-        elif not result.counts:
-            self._mark_clean(result, known, tenant, role)
+        elif shared is None or result.counts:
+            self._cache.put(key, result)
+        else:
+            known.mark_clean(text)
         return result
 
     def redact_each(
@@ -332,34 +333,6 @@ class Redactor:
     def operator_of(self, entity: str) -> Operator:
         """Return the operator that the settings give to *entity*."""
         return self._operators.of(entity)
-
-    def _is_clean(self, text: str, known: KnownIdentifiers) -> bool:
-        """
-        Return whether *text* was clean for another customer, and does not mention *known*.
-
-        Names of features and collections, and prompts, come with every customer: to search them
-        again for each is the largest cost where there are many customers.
-        """
-        clean = self._clean.get(self._clean.key_of(text))
-        if clean is None:
-            return False
-        if not known.key:
-            return True  # what is denied to everybody is not clean
-        view = clean.view
-        if view is None:
-            view = clean.view = self._engine.view(text)
-        return not self._engine.are_mentioned(view, known)
-
-    def _mark_clean(
-        self, result: RedactedText, known: KnownIdentifiers, tenant: str | None, role: TextRole
-    ) -> None:
-        self._clean.put(self._clean.key_of(result.text), _CleanText(result.text))
-        if len(result.text) <= LABEL_CHARS:
-            known.mark_clean(result.text)
-        else:
-            # One store's text is the value of the next: it is not searched again there.
-            key = self._cache.key_of(_TWIN[role], tenant or "", known.key, result.text)
-            self._cache.put(key, result)
 
     def are_safe_ids(self, texts: Sequence[str], known: KnownIdentifiers) -> bool:
         """Return whether all of *texts* are UUIDs or short numbers and none is *known*."""
@@ -398,9 +371,10 @@ class Redactor:
         vault: PseudonymStore | None,
         pace: Pace | None,
         choose: Callable[[Finding, str], Operator] | None = None,
+        shared: bytes | None = None,
     ) -> RedactedText:
         body, rest = self._within_limit(text)
-        findings = self._engine.find(body, known, pace)
+        findings = self._engine.find(body, known, pace, key=shared)
         operators: list[Operator] | None = None
         if choose is not None:
             chosen = [(each, choose(each, body[each.start : each.end])) for each in findings]
@@ -469,25 +443,8 @@ _SHARED_CHARS = 65_536
 _CUSTOMERS = 1_024
 """Customers of whom it is remembered who was mentioned."""
 
-_TWIN = {
-    TextRole.TEXT: TextRole.VALUE,
-    TextRole.VALUE: TextRole.TEXT,
-    TextRole.KEY: TextRole.VALUE,
-}
-"""The other role in which a long text is likely to be met again."""
-
 _KNOWN = 2_048
 """Customers whose identifiers are ready to be searched for: of each some kilobytes at most."""
-
-
-class _CleanText:
-    """A text that is clean for whoever is not named in it, and how it is searched for names."""
-
-    __slots__ = ("chars", "view")
-
-    def __init__(self, text: str) -> None:
-        self.chars = len(text)
-        self.view: TextView | None = None
 
 
 def _identifiers(known: tuple[str, ...]) -> KnownIdentifiers:

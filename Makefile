@@ -293,10 +293,10 @@ docs-check: docs $(STAMP)  ## Type each symptom into the built site's search, fo
 	@$(PY) docs/site_check.py
 
 dashboards: $(STAMP)  ## Build the dashboards and alert rules anew from grafana/*.py
-	@$(PY) grafana/build.py
+	@$(PY) grafana/build_all.py
 
 dashboards-export: $(STAMP)  ## Write the dashboards into build/dashboards as Grafana's catalogue takes them: ARGS="--runbooks URL"
-	@$(PY) grafana/build.py --catalogue build/dashboards $(ARGS)
+	@$(PY) grafana/build_all.py --catalogue build/dashboards $(ARGS)
 
 console-pictures: $(STAMP)  ## Draw the console's pages for the docs, each at three widths (needs Chromium)
 	@$(PY) docs/console_pictures.py $(ARGS)

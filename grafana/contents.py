@@ -22,7 +22,7 @@ from mnemoscope.alerting.rules import groups, rule_file
 from mnemoscope.alerting.runbooks import FILE
 from mnemoscope.alerting.yaml_text import yaml_text
 
-NOTE = "# Built by grafana/build.py from {source}: change those.\n"
+NOTE = "# Built by grafana/build_all.py from {source}: change those.\n"
 RULES, BOARDS = "grafana/alerting/rules_*.py", "grafana/board_*.py"
 
 

@@ -33,7 +33,7 @@ OVER_METRICS = sorted(set(SHIPPED) - {"clickhouse"})
 def boards(tmp_path_factory):
     """Return the exported dashboards by the names of the shipped ones."""
     out = tmp_path_factory.mktemp("catalogue")
-    script = [sys.executable, str(ROOT / "grafana/build.py"), "--catalogue", str(out)]
+    script = [sys.executable, str(ROOT / "grafana/build_all.py"), "--catalogue", str(out)]
     subprocess.run(script, check=True, capture_output=True)
     return {
         path.stem.removeprefix("mnemoscope-"): json.loads(path.read_text("utf-8"))

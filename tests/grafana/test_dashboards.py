@@ -124,7 +124,7 @@ def test_what_is_checked_in_is_what_the_script_builds():
     pytest.importorskip("grafana_foundation_sdk", reason="dependency group grafana")
 
     ended = subprocess.run(
-        [sys.executable, str(ROOT / "grafana" / "build.py"), "--check"],
+        [sys.executable, str(ROOT / "grafana" / "build_all.py"), "--check"],
         capture_output=True,
         text=True,
         check=False,
@@ -288,7 +288,7 @@ def test_grafana_has_the_same_alerts():
 def test_links_lead_to_where_the_runbooks_are_read(tmp_path):
     """Whoever keeps them elsewhere says where, once."""
     pytest.importorskip("grafana_foundation_sdk", reason="dependency group grafana")
-    script = [sys.executable, str(ROOT / "grafana" / "build.py"), "--out", str(tmp_path)]
+    script = [sys.executable, str(ROOT / "grafana" / "build_all.py"), "--out", str(tmp_path)]
 
     subprocess.run(
         [*script, "--runbooks", "https://wiki.example/runbooks.md"], check=True, capture_output=True
@@ -301,11 +301,11 @@ def test_links_lead_to_where_the_runbooks_are_read(tmp_path):
 def test_a_stale_file_is_named(tmp_path):
     """In one line, with what to do."""
     pytest.importorskip("grafana_foundation_sdk", reason="dependency group grafana")
-    script = [sys.executable, str(ROOT / "grafana" / "build.py"), "--out", str(tmp_path)]
+    script = [sys.executable, str(ROOT / "grafana" / "build_all.py"), "--out", str(tmp_path)]
     subprocess.run(script, check=True, capture_output=True)
     (tmp_path / "dashboards" / "self.json").write_text("{}")
 
     ended = subprocess.run([*script, "--check"], capture_output=True, text=True, check=False)
 
     assert ended.returncode == 1
-    assert ended.stderr == "dashboards/self.json is stale: run python grafana/build.py\n"
+    assert ended.stderr == "dashboards/self.json is stale: run python grafana/build_all.py\n"

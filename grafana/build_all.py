@@ -1,9 +1,9 @@
 """
 Build what this folder ships: the dashboards, the rules, and Grafana's own copy of the rules.
 
-    python grafana/build.py                  write them beside this script
-    python grafana/build.py --check          say which of them are stale, and end with 1 if any is
-    python grafana/build.py --catalogue DIR  write the dashboards for Grafana's catalogue there
+    python grafana/build_all.py                 write them beside this script
+    python grafana/build_all.py --check          say which are stale, and end with 1 if any is
+    python grafana/build_all.py --catalogue DIR  write the dashboards for Grafana's catalogue there
 
 `--runbooks` says where your people read docs/runbooks.md, for the links in alerts and dashboards.
 """
@@ -59,7 +59,7 @@ def main() -> int:
     stale = _stale(out, wanted)
     if options.check:
         for path in stale:
-            print(f"{path} is stale: run python grafana/build.py", file=sys.stderr)
+            print(f"{path} is stale: run python grafana/build_all.py", file=sys.stderr)
         return 1 if stale else 0
     for path in stale:
         target = out / path

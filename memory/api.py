@@ -163,8 +163,7 @@ class StoreBinding:
         database: What the client writes to. None: that cannot be told for certain.
         server: Host and port that the client asks. None: it asks none, or that is not known.
         turns: How it takes calls, if it is not thread-safe.
-        breaks_off: Tells whether the client breaks a call off at its deadline, so that it needs no
-            thread. None: it cannot.
+        breaks_off: Tells whether the client breaks a call off at its deadline. None: it cannot.
         inline: Tells whether a synchronous call must stay on the caller's thread.
         steps: Steps of the adapter's own, between the journal and the breaker.
         around: What is around every call of the store, the innermost first.

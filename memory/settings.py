@@ -138,8 +138,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         deadline_forget_s: Seconds a deletion may take; 0: no deadline.
         deadline_resume_s: Seconds to load a checkpoint; 0: no deadline.
         deadline_checkpoint_s: Seconds to save a checkpoint; 0: no deadline.
-        deadline_threads: Make every synchronous call with a deadline on a thread of its own, also
-            where its client could break it off.
+        deadline_threads: Give a thread also to calls that their client could break off in time.
         concurrent_recall: Recalls that may be in one store at once. Others wait, within their
             deadline, while the store answers.
         concurrent_remember: Writes that may be in one store at once.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import sqlite3
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
+from ..toolkit.own_methods import OwnMethods
 from ..toolkit.sync_async import loop_of, running_loop
 
 
@@ -38,13 +38,10 @@ def _embeds_nothing(inner: Any) -> bool:
 
 
 def _is_of_dictionaries(inner: Any) -> bool:
-    own = cast("dict[str, Any]", inner.__dict__)
-    return own["storage"].__class__ is defaultdict and _SAVER_METHODS.isdisjoint(own)
+    return inner.__dict__["storage"].__class__ is defaultdict and _OWN.has_all(inner)
 
 
-_SAVER_METHODS = frozenset(
-    name for name in dir(InMemorySaver) if inspect.isfunction(getattr(InMemorySaver, name))
-)
+_OWN = OwnMethods(InMemorySaver)
 
 
 def in_own_loop(inner: Any) -> bool:

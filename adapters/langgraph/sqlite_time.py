@@ -1,12 +1,9 @@
 """
 The waits of LangGraph's saver and store on SQLite, made no longer than a call has left.
 
-There are three. Each is ended by the thread that waits, so that nobody else who uses the connection
-is disturbed: the lock of the saver or store is waited for with a timeout, the lock of the database
-by a ``busy_timeout``, and a statement that runs on is ended by SQLite's progress handler. From
-another thread, `sqlite3.Connection.interrupt` would end every statement on the connection.
-
-A disk that hangs in the middle of a read or write is none of them.
+Each is ended by the thread that waits: that for the saver's lock by a timeout, that for a locked
+database by a ``busy_timeout``, and a statement by SQLite's progress handler. `interrupt`, from
+another thread, would end every statement on the connection. Nothing ends a wait for a disk.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ import sqlite3
 import threading
 from functools import partial
 from math import ceil
-from types import ModuleType
+from types import ModuleType, NoneType
 from typing import Any, cast
 
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -32,13 +29,12 @@ def breaks_off(client: Any) -> BreaksOff | None:
     """
     Return what tells whether calls of *client* end by their deadline, and have its waits do so.
 
-    Returns:
-        None, if it is no saver or store on SQLite of LangGraph's own, or somebody has set a handler
-        on its connection already: SQLite has place for one.
+    None: it is no saver or store of LangGraph's own on SQLite, or its connection has a handler
+    already. SQLite has place for one.
     """
     kind = cast("Any", type(client))
     connection, lock = getattr(client, "conn", None), getattr(client, "lock", None)
-    is_known = (kind.__module__, kind.__name__) in _CLASSES and type(lock) in _LOCKS
+    is_known = kind.__module__ in _MODULES and type(lock) in _LOCKS
     if not is_known or type(connection) is not sqlite3.Connection:
         return None
     if type(lock) is not BoundedLock:
@@ -57,10 +53,9 @@ def _busy_s(connection: sqlite3.Connection) -> float | None:
     try:
         cursor = connection.cursor()
         cursor.row_factory = None
-        found = cursor.execute("PRAGMA busy_timeout").fetchone()[0] / 1_000
+        return float(cursor.execute("PRAGMA busy_timeout").fetchone()[0]) / 1_000
     except sqlite3.Error:
         return None
-    return float(found)
 
 
 def _is_over() -> bool:
@@ -78,23 +73,13 @@ def _may_stay(
         and _is_over in gc.get_referents(connection)
         # Somebody else's serializer or embeddings may wait for whatever they like.
         and getattr(client, "embeddings", None) is None
-        and getattr(client, "serde", _SERDE).__class__ is JsonPlusSerializer
+        and getattr(client, "serde", None).__class__ in {JsonPlusSerializer, NoneType}
         and methods.has_all(client)
     )
 
 
 class BoundedLock:
-    """
-    The lock of a saver or store, waited for no longer than the call on this thread has left.
-
-    While it is held by a call that has less time left than SQLite would wait for the database, that
-    wait is shortened, too.
-
-    Args:
-        lock: The lock itself.
-        connection: What it guards.
-        busy_s: Seconds that *connection* waits for a locked database.
-    """
+    """A saver's *lock*, waited for as long as a call has left, as SQLite waits for its database."""
 
     def __init__(self, lock: Any, connection: sqlite3.Connection, busy_s: float) -> None:
         self._lock = lock
@@ -131,11 +116,5 @@ class BoundedLock:
         self._connection.execute(f"PRAGMA busy_timeout = {ceil(seconds * 1_000)}")
 
 
-_CLASSES = frozenset(
-    {
-        ("langgraph.checkpoint.sqlite", "SqliteSaver"),
-        ("langgraph.store.sqlite.base", "SqliteStore"),
-    }
-)
+_MODULES = "langgraph.checkpoint.sqlite", "langgraph.store.sqlite.base"
 _LOCKS: tuple[Any, ...] = (type(threading.Lock()), BoundedLock)
-_SERDE = JsonPlusSerializer()

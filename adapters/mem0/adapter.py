@@ -18,11 +18,13 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import TYPE_CHECKING, Any, cast
 
-from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
+from ...memory.api import AdapterServices, BreaksOff, StoreAdapter, StoreBinding
 from ...memory.guard.call import nothing_below
 from ...memory.guard.operation import Method
 from ...memory.guard.step import Around
 from ...telemetry.process.faults import Faults
+from ..toolkit.http_time import ends_in_time
+from ..toolkit.own_methods import OwnMethods
 from ..toolkit.proxy import GuardedMethods, guarded_class
 from . import methods
 from .database import database_of, hosted_database
@@ -93,6 +95,7 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
         # A local Qdrant's folder is one process's: the second one is refused.
         shared=_below(client) != "QdrantLocal",
         on_guarded=None if hosted else partial(texts.prepare, client),
+        breaks_off=_breaks_off(client, services),
         around=(
             *((AwaitApart(client),) if isinstance(client, _mem0.AsyncMemory) else ()),
             *(_headers_for(client, services.faults) if turns is None else (turns,)),
@@ -134,6 +137,14 @@ def _headers_for(client: Any, faults: Faults) -> tuple[Around, ...]:
     from ..qdrant.headers import headers_for  # noqa: PLC0415 - not without Qdrant
 
     return headers_for(client.vector_store.client, faults)
+
+
+def _breaks_off(client: Any, services: AdapterServices) -> BreaksOff | None:
+    if type(client) is not _mem0.MemoryClient:
+        return None
+    own = OwnMethods(_mem0.MemoryClient, "mem0/client/utils.py")  # its decorator
+    ends = ends_in_time(client.client, services.guards.workers)
+    return ends and (lambda call: own.has(client, call.method.name) and ends())
 
 
 def _below(client: Any) -> str:

@@ -28,7 +28,7 @@ from .failures import INPUTS, MISTAKES
 from .headers import headers_for
 from .journal import writes
 from .methods import NOT_GUARDED, RAISES, table
-from .staying import stay
+from .staying import breaks_off
 from .subject_data import QdrantSubjectData
 from .turns import CallLock, is_bound, local_of, lock_of
 
@@ -78,6 +78,7 @@ def bind(
         database=database_of(client),
         server=server_of(client),
         turns=None if lock is None else _turns(client, lock, inline=inline),
+        breaks_off=breaks_off(client, services.guards.workers),
         public=public,
         # A server's database is that of other processes, too.
         shared=local is None,
@@ -137,7 +138,7 @@ def _turns(client: Any, lock: CallLock, *, inline: bool) -> Turns:
     # Its coroutines are synchronous code, so that it would hold the loop up.
     is_async = isinstance(local_of(client), AsyncQdrantLocal) and inner_of(client) is None
     blocks = partial(_is_synchronous, client) if is_async else None
-    return Turns(lock=lock, blocks=blocks, stay=partial(stay, client, lock))
+    return Turns(lock=lock, blocks=blocks, enter_now=lock.enter_now)
 
 
 def _is_synchronous(client: AsyncQdrantClient) -> bool:

@@ -1,24 +1,31 @@
 """
-The calls of a local Qdrant that stay on their caller's thread: nothing in them waits for anything.
+The calls of Qdrant's clients that stay on their caller's thread.
 
-In memory, a search of what local mode is for costs less than two hand-overs between threads. A
-folder's disk may hang, and so may an embedding model, which is downloaded; a large collection takes
-as long as a server; and what somebody else's method does nobody knows. Those run on a worker.
+Of a local one: in memory, nothing waits for anything, and a search of what local mode is for costs
+less than two hand-overs between threads. A folder's disk may hang, a large collection takes as long
+as a server. Of a server's: requests that end with the call, see `http_time`. An embedding model is
+downloaded, and what somebody else's method does nobody knows. Those run on a worker.
 """
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Callable
+from functools import partial
+from inspect import getclosurevars
 from typing import Any
 
 from qdrant_client import AsyncQdrantClient, QdrantClient
+from qdrant_client.context_headers import rest_headers_middleware
 from qdrant_client.fastembed_common import FastEmbedMisc
 from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 from qdrant_client.local.local_collection import LocalCollection
 from qdrant_client.local.qdrant_local import QdrantLocal
+from qdrant_client.qdrant_remote import QdrantRemote
 
-from ...memory.guard.call import Call
-from .turns import CallLock
+from ...memory.api import BreaksOff, Call
+from ...memory.limits.workers import Workers
+from ..toolkit.http_time import ends_in_time
+from ..toolkit.own_methods import OwnMethods
 
 MOST_POINTS = QdrantLocal.LARGE_DATA_THRESHOLD
 """Points of a collection beyond which Qdrant itself advises against local mode."""
@@ -41,63 +48,60 @@ _STAYING = (
 """Methods that go through one collection once, and pull no iterator of the caller's."""
 
 
-def _functions(kind: type) -> dict[str, Any]:
-    members = ((name, inspect.getattr_static(kind, name)) for name in dir(kind))
-    return {name: member for name, member in members if inspect.isfunction(member)}
+_REQUESTS = (*_STAYING, "query_batch_points", "query_points_groups", "batch_update_points")
+"""Methods that are requests to a server and nothing else."""
 
-
-def _is_own(kind: type, name: str) -> bool:
-    """Tell whether *kind* defines the method, and nobody has replaced it before this was read."""
-    member = vars(kind).get(name)
-    # Whoever patched it before this module was read has a function of another name.
-    return inspect.isfunction(member) and member.__code__.co_qualname == f"{kind.__name__}.{name}"
-
-
-class _Kind:
-    """A class of clients and that of their local stores, as they were when this was read."""
-
-    def __init__(self, client: type, local: type) -> None:
-        self.local: Any = local
-        self.members: Any = vars(client)  # as they are at each moment
-        self.local_members: Any = vars(local)
-        self.names, self.local_names = frozenset(_functions(client)), frozenset(_functions(local))
-        self.own = {
-            name: (vars(client)[name], vars(local)[name])
-            for name in _STAYING
-            if _is_own(client, name) and _is_own(local, name)
-        }
-
-
-_KINDS: dict[type, _Kind] = {
-    QdrantClient: _Kind(QdrantClient, QdrantLocal),
-    AsyncQdrantClient: _Kind(AsyncQdrantClient, AsyncQdrantLocal),
+_OWN = {
+    QdrantLocal: (OwnMethods(QdrantClient), OwnMethods(QdrantLocal)),
+    AsyncQdrantLocal: (OwnMethods(AsyncQdrantClient), OwnMethods(AsyncQdrantLocal)),
+    QdrantRemote: (OwnMethods(QdrantClient), OwnMethods(QdrantRemote)),
 }
 
 
-def stay(client: Any, lock: CallLock, call: Call) -> CallLock | None:
-    """
-    Return *lock*, entered, if *call* of a bare *client* may stay on its caller's thread.
+def breaks_off(client: Any, workers: Workers) -> BreaksOff | None:
+    """Return what tells whether a call of a bare *client* ends with its deadline."""
+    store: Any = getattr(client, "_client", None)
+    own = _OWN.get(store.__class__)
+    if own is None or store.__class__ is not QdrantRemote:
+        return own and partial(_waits_for_nothing, client, own)
+    api = store.openapi_client.client
+    through = getclosurevars(api.middleware).nonlocals.get("middleware")
+    if store._prefer_grpc or through is not rest_headers_middleware:  # noqa: SLF001 - by REST alone
+        return None
+    ends = ends_in_time(api._client, workers)  # noqa: SLF001 - it has no other name
+    return ends and partial(_ends_in_time, client, (api, api.middleware), own, ends)
 
-    Not while another call has the turn: that may be an upload, which waits for its caller's items.
-    """
-    return lock if _waits_for_nothing(client, call) and lock.enter_now() else None
 
-
-def _waits_for_nothing(client: Any, call: Call) -> bool:
+def _ends_in_time(
+    client: Any,
+    through: tuple[Any, Any],
+    own: tuple[OwnMethods, OwnMethods],
+    ends: Callable[[], bool],
+    call: Call,
+) -> bool:
     # Looked at before each call: a method may be replaced at any time, or another class given.
-    name = call.method.name
-    local: Any = getattr(client, "_client", None)
-    kind = _KINDS.get(client.__class__)
+    name, remote, (api, middleware) = call.method.name, client._client, through  # noqa: SLF001 - as below
     return (
-        kind is not None
-        and local.__class__ is kind.local
-        # A file may be slow, and SQLite wants its own thread.
-        and not local.persistent
+        name in _REQUESTS
         # A document in a query would be encoded by a model, or fetch it.
         and not FastEmbedMisc.IS_INSTALLED
-        and kind.own.get(name) == (kind.members.get(name), kind.local_members.get(name))
-        and kind.names.isdisjoint(client.__dict__)
-        and kind.local_names.isdisjoint(local.__dict__)
+        and own[0].has(client, name)
+        and own[1].has(remote, name)
+        and remote.openapi_client.client is api
+        and api.middleware is middleware
+        and ends()
+    )
+
+
+def _waits_for_nothing(client: Any, own: tuple[OwnMethods, OwnMethods], call: Call) -> bool:
+    name, local = call.method.name, client._client  # noqa: SLF001 - as in `turns.local_of`
+    return (
+        name in _STAYING
+        and not FastEmbedMisc.IS_INSTALLED
+        and own[0].has(client, name)
+        and own[1].has(local, name)
+        # A file may be slow, and SQLite wants its own thread.
+        and not local.persistent
         and _is_small(local, call.arguments.get("collection_name"))
     )
 

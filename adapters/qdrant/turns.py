@@ -18,6 +18,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 from qdrant_client.local.qdrant_local import QdrantLocal
 
+from ...memory.api import time_left_s
 from ...telemetry.process.fork import reset_after_fork
 from ..toolkit.proxy import INNER, inner_of
 
@@ -57,19 +58,19 @@ class CallLock:
         self._turn: _Turn | None = None
 
     def __enter__(self) -> None:
-        inside, turn = _inside.get(), self._turn
-        if turn is None or turn not in inside:
-            turn = _Turn(self._lock)
-            turn.lock.acquire()
-            self._turn = turn
-        _inside.set((*inside, turn))
+        left_s = time_left_s()
+        if not self._enter(-1.0 if left_s is None else left_s):
+            raise TimeoutError("another call has the turn")
 
     def enter_now(self) -> bool:
         """Enter if that means no wait. False: another call has the turn."""
+        return self._enter(0.0)
+
+    def _enter(self, timeout_s: float) -> bool:
         inside, turn = _inside.get(), self._turn
         if turn is None or turn not in inside:
             turn = _Turn(self._lock)
-            if not turn.lock.acquire(blocking=False):
+            if not turn.lock.acquire(timeout=timeout_s):
                 return False
             self._turn = turn
         _inside.set((*inside, turn))

@@ -7,13 +7,13 @@ import weakref
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from types import coroutine
 from typing import Any
 
 from ...telemetry.process.fork_lock import ForkLock
-from ..limits.time_left import TimeLimit
+from ..limits.time_left import here
 from ..limits.workers import Expired, Workers, driven
 from .call import Call, Hold
-from .operation import Arguments
 from .step import Around, AsyncInvoke, BreaksOff, Invoke, Turns
 
 HELD_S = 0.05
@@ -61,7 +61,7 @@ class Deadline:
         self._clock = clock
         self._serialise = None if turns is None else turns.lock
         self._blocks = None if turns is None else turns.blocks
-        self._stay = None if turns is None else turns.stay
+        self._enter_now = None if turns is None else turns.enter_now
         self._around = tuple(around)
         self._late_lock = ForkLock()
         self._ends: Hold = self._end_async  # one method for all calls: the collector follows each
@@ -92,9 +92,7 @@ class Deadline:
         deadline_s = call.limits.deadline_s
         if not deadline_s or inline or call.method.inline:
             return self._work(call, invoke)
-        if self._stay is not None and (turn := self._stay(call)) is not None:
-            return self._work_now(call, invoke, turn)
-        if self._breaks_off is not None and self._breaks_off(call) and not self._holds_callers():
+        if self._stays(call):
             return self._work_here(call, invoke, call.left_s or deadline_s)
         work, late = partial(self._work, call, invoke), partial(self._note_late, call)
         return self._workers.run(work, call.left_s or deadline_s, late)
@@ -105,21 +103,20 @@ class Deadline:
             invoke = each.awrap(call, invoke)
         if self._blocks is not None:
             if self._blocks():
-                if self._stay is None or (turn := self._stay(call)) is None:
-                    return self._run_blocking(call, invoke)
-                return self._await_in_turn(call, invoke, turn)
+                if self._enter_now and self._stays(call) and self._enter_now():
+                    return self._await_in_turn(call, invoke)
+                return self._run_blocking(call, invoke)
             if self._serialise is not None:
                 invoke = in_turns(invoke, self._serialise)
         return self._await(call, invoke)
 
-    async def _await_in_turn(
-        self, call: Call, invoke: AsyncInvoke, turn: AbstractContextManager[Any]
-    ) -> Any:
+    async def _await_in_turn(self, call: Call, invoke: AsyncInvoke) -> Any:
         try:
             # Awaited all the same: what is called may encode on an executor first.
             return await self._await(call, invoke)
         finally:
-            turn.__exit__(None, None, None)
+            if self._serialise is not None:
+                self._serialise.__exit__(None, None, None)
 
     async def _await(self, call: Call, invoke: AsyncInvoke) -> Any:
         call.holds = [self._ends]
@@ -139,7 +136,8 @@ class Deadline:
             call.let_go()
 
     async def _run_blocking(self, call: Call, invoke: AsyncInvoke) -> Any:
-        work = partial(self._work, call, _driving(invoke))
+        # Its coroutines wait for nothing, so that they run to their end like a function.
+        work = partial(self._work, call, lambda given: driven(invoke(given).__await__()))
         late = partial(self._note_late, call)
         timeout_s = call.left_s or call.limits.deadline_s or None
         return await self._workers.acall(work, timeout_s, late)
@@ -154,43 +152,29 @@ class Deadline:
         finally:
             call.holds.pop()(call)  # as `let_go`
 
-    def _work_now(self, call: Call, invoke: Invoke, turn: AbstractContextManager[Any]) -> Any:
-        call.holds = [_end]
-        try:
-            return self._ask(call, invoke)
-        finally:
-            turn.__exit__(None, None, None)
-            call.let_go()
-
     def _work_here(self, call: Call, invoke: Invoke, left_s: float) -> Any:
-        limit = TimeLimit(self._clock, left_s)
-        self._under_way[call] = limit.until
-        limit.begin()
+        around, until = here.limit, self._clock() + left_s
+        if around is not None:
+            until = min(until, around[0])
+        self._under_way[call] = until
+        here.limit = until, self._clock
         try:
             return self._work(call, invoke)
         except Exception as exc:
             # Whatever it says: the client has broken the call off, and this is how it says so.
-            if self._clock() >= limit.until - _EARLY_S:
+            if self._clock() >= until - _EARLY_S:
                 raise Expired from exc
             raise
         finally:
-            limit.end()
+            here.limit = around
             del self._under_way[call]
-            if self._clock() > limit.until + HELD_S:
-                self._note_held()
+            self.held += self._clock() > until + HELD_S
 
-    def _holds_callers(self) -> bool:
-        if self.held:
-            return True
-        if not self._under_way:
+    def _stays(self, call: Call) -> bool:
+        if self._breaks_off is None or self.held or not self._breaks_off(call):
             return False
         overdue = self._clock() - HELD_S
-        # One that is still under way then is in a wait that nothing ends.
-        return any(until < overdue for until in list(self._under_way.values()))
-
-    def _note_held(self) -> None:
-        with self._late_lock:
-            self.held += 1
+        return not any(until < overdue for until in list(self._under_way.values()))
 
     def _ask(self, call: Call, invoke: Invoke) -> Any:
         marks = call.enter()
@@ -220,15 +204,6 @@ def _nothing() -> None:
     """Return no observer: no step wants to know of late calls."""
 
 
-def _driving(invoke: AsyncInvoke) -> Invoke:
-    """Return *invoke*, whose coroutines wait for nothing, as a synchronous function."""
-
-    def driving(given: Arguments) -> Any:
-        return driven(invoke(given).__await__())
-
-    return driving
-
-
 def _end(call: Call) -> None:
     call.ended = True
     if call.lender is None:
@@ -237,34 +212,20 @@ def _end(call: Call) -> None:
         call.leave_place()
 
 
-class in_turns:  # noqa: N801 - used as a function
+def in_turns(invoke: AsyncInvoke, turn: AbstractContextManager[Any]) -> AsyncInvoke:
     """
-    A coroutine function whose steps, from one wait to the next, each hold a lock.
+    Return *invoke* such that its steps, from one wait to the next, each hold *turn*.
 
     For coroutines that do wait although most of their client's do not. What waits holds nothing, so
     that it never keeps a thread with synchronous work from ending.
     """
 
-    def __init__(self, invoke: AsyncInvoke, turn: AbstractContextManager[Any]) -> None:
-        self._invoke = invoke
-        self._turn = turn
-
-    async def __call__(self, given: Arguments) -> Any:
-        """Await the coroutine, step by step."""
-        return await _Steps(self._invoke(given), self._turn)
-
-
-class _Steps:
-    def __init__(self, awaited: Awaitable[Any], turn: AbstractContextManager[Any]) -> None:
-        self._awaited = awaited
-        self._turn = turn
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        steps: Any = self._awaited.__await__()
+    @coroutine
+    def stepwise(steps: Any) -> Generator[Any, Any, Any]:
         advance = partial(steps.send, None)
         while True:
             try:
-                with self._turn:
+                with turn:
                     waits_for = advance()
             except StopIteration as end:
                 return end.value
@@ -272,3 +233,5 @@ class _Steps:
                 advance = partial(steps.send, (yield waits_for))
             except BaseException as exc:  # noqa: BLE001 - the coroutine's, to deal with or to raise
                 advance = partial(steps.throw, exc)
+
+    return lambda given: stepwise(invoke(given).__await__())

@@ -26,10 +26,8 @@ AsyncInvoke: TypeAlias = Callable[[Arguments], Awaitable[Any]]
 
 BreaksOff: TypeAlias = "Callable[[Call], bool]"
 """
-Tells, before a synchronous call with a deadline, whether its client breaks it off in time.
-
-It does so if every wait in the call ends by `time_left_s`, also one for a lock, a connection of a
-pool, a name's address, or between two attempts. Then the call stays on its caller's thread.
+Tells, before a call with a deadline, whether every wait in it ends by `time_left_s`, also one for a
+lock, a connection of a pool, a name's address, or between attempts. It stays on its thread then.
 """
 
 Face: TypeAlias = "Callable[[Call], None]"
@@ -46,13 +44,12 @@ class Turns:
         lock: Held around each synchronous call.
         blocks: Tells, before a call, of a client whose coroutines are synchronous code whether they
             are that now: they are run on threads then. None: they are not.
-        stay: Asked before a call with a deadline. Returns *lock*, entered, if nothing in the call
-            can wait for anything: it is made on its caller's thread then. None: it is not.
+        enter_now: Enters *lock* and returns True, if that means no wait.
     """
 
     lock: AbstractContextManager[Any]
     blocks: Callable[[], bool] | None = None
-    stay: Callable[[Call], AbstractContextManager[Any] | None] | None = None
+    enter_now: Callable[[], bool] | None = None
 
 
 class Faces(NamedTuple):

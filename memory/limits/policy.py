@@ -86,8 +86,7 @@ class Policy:
 
     Attributes:
         deadlines_s: Seconds a call of each class may take; 0 means no deadline.
-        deadline_threads: Make every synchronous call with a deadline on a thread of its own, also
-            where its client could break it off.
+        deadline_threads: Give a thread also to calls that their client could break off in time.
         concurrency: Calls of one class that may be in a store at once, hung ones included. Others
             wait, within their deadline, while the store answers.
         places: The same for single classes.

@@ -16,13 +16,9 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...telemetry.process.fork import reset_after_fork
-
-if TYPE_CHECKING:
-    import asyncio  # where it runs, only in functions: a tenth of the time to configure a scope
 
 IDLE_S = 30.0
 """Seconds an idle worker stays."""
@@ -95,7 +91,7 @@ class _LoopJob(_Job):
     __slots__ = ("_loop", "ended")
 
     def __init__(self, fn: Callable[[], Any], late: Callable[[], None]) -> None:
-        import asyncio  # noqa: PLC0415
+        import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
 
         super().__init__(fn, late)
         self._loop = asyncio.get_running_loop()
@@ -236,27 +232,17 @@ class Workers:
         """
         import asyncio  # noqa: PLC0415
 
-        loop = asyncio.get_running_loop()
-        ended = asyncio.Event()
-        outcome: list[Callable[[], Any]] = []
-
-        def work() -> None:
+        made = asyncio.ensure_future(self.acall(fn, timeout_s, _nothing))
+        cancelled = None
+        while not made.done():
             try:
-                result = fn()
-                outcome.append(lambda: result)
-            except BaseException as exc:  # noqa: BLE001 - carried to the caller as it is
-                outcome.append(partial(_raise, exc))
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(ended.set)
-
-        if not self._handed(_Job(work, _nothing)):
-            return fn()
-        cancelled = await _until(ended, loop.time() + timeout_s)
+                await asyncio.wait({made})
+            except asyncio.CancelledError as exc:
+                cancelled = exc
         if cancelled is not None:
+            made.exception()  # seen: it is nobody's any more
             raise cancelled
-        if not outcome:
-            raise Expired
-        return outcome[0]()
+        return made.result()
 
     def submit(self, fn: Callable[[], Any]) -> None:
         """
@@ -290,21 +276,6 @@ class Workers:
         self._idle.clear()
 
 
-async def _until(ended: asyncio.Event, deadline: float) -> asyncio.CancelledError | None:
-    """Wait for *ended*, through cancellations, of which the last is returned."""
-    import asyncio  # noqa: PLC0415
-
-    cancelled = None
-    waiter = asyncio.ensure_future(ended.wait())
-    while not waiter.done() and (left_s := deadline - asyncio.get_running_loop().time()) > 0:
-        try:
-            await asyncio.wait({waiter}, timeout=left_s)
-        except asyncio.CancelledError as exc:
-            cancelled = exc
-    waiter.cancel()
-    return cancelled
-
-
 def driven(steps: Generator[Any, Any, Any]) -> Any:
     """
     Run to its end, on this thread and without a loop, a coroutine that waits for nothing.
@@ -321,10 +292,6 @@ def driven(steps: Generator[Any, Any, Any]) -> Any:
         return end.value
     steps.close()
     raise RuntimeError("a coroutine that was to be synchronous code waits for its loop")
-
-
-def _raise(exc: BaseException) -> None:
-    raise exc
 
 
 def _nothing() -> None:

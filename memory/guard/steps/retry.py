@@ -36,8 +36,7 @@ class Retry:
                 except Exception as exc:
                     if not self._may_pass(exc):
                         raise
-                    left_s = time_left_s()
-                    if left_s is not None and left_s <= pause_s:
+                    if (left_s := time_left_s()) is not None and left_s <= pause_s:
                         raise
                     time.sleep(pause_s)
                     # Not again behind the back of a caller that has been told it failed.

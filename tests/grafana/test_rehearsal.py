@@ -89,7 +89,7 @@ def fast_rules(tmp_path_factory):
     pytest.importorskip("grafana_foundation_sdk", reason="dependency group grafana")
     folder = tmp_path_factory.mktemp("fast")
     subprocess.run(
-        [sys.executable, GRAFANA / "build.py", "--speed", str(SPEED), "--out", folder],
+        [sys.executable, GRAFANA / "build_all.py", "--speed", str(SPEED), "--out", folder],
         check=True,
         capture_output=True,
     )

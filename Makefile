@@ -267,7 +267,7 @@ $(UV):
 	@$(PYTHON) -m venv .venv-uv
 	@.venv-uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 
-compare: $(STAMP) $(UV)  ## Run one agent under openlit, Traceloop, OpenInference, Langfuse and this, and write docs/compare.md
+compare: $(STAMP) $(UV)  ## Run one agent under six tools, ask three guards the same, and write docs/compare.md
 	@$(PY) -m benchmarks.compare.compare --uv $(UV) $(ARGS)
 
 install-check: $(STAMP) $(UV)  ## Install by pip and uv into empty environments beside others, run each quick start in one

@@ -16,6 +16,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,14 +42,18 @@ TOOLS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "openinference": ("openinference-instrumentation-langchain", EXPORTER),
     "langfuse": ("langfuse",),
+    "langsmith": ("langsmith[otel]>=0.14", EXPORTER),
     "mnemoscope": (),
 }
 """What is installed for each tool, beside `CLIENTS`."""
 
+GUARDS: Final = ("langgraph-tenancy>=0.2", "agent-memory-guard>=0.3.3")
+"""What is installed beside ours, to be asked the questions of ``guards.py``."""
 
-def python_of(name: str, uv: Path) -> Path:
+
+def python_of(name: str, uv: Path, wanted: Sequence[str]) -> Path:
     """Return the Python of a tool's environment, which is built if it is not there."""
-    if not TOOLS[name]:
+    if not wanted:
         return Path(sys.executable)
     folder = BUILT / name
     python = folder / "bin" / "python"
@@ -57,18 +62,35 @@ def python_of(name: str, uv: Path) -> Path:
         subprocess.run(
             [uv, "venv", "-q", "--clear", "--python", sys.executable, folder], check=True
         )
-        wanted = [*CLIENTS, *TOOLS[name]]
         install = [uv, "pip", "install", "-q", "--python", python]
-        subprocess.run([*install, *wanted], check=True)
+        subprocess.run([*install, *wanted], check=True, cwd=ROOT)
         (folder / ".built").touch()
     return python
+
+
+def asked_of_guards(python: Path) -> dict[str, Any]:
+    """Return what each guard answers to the questions of ``guards.py``."""
+    found: dict[str, Any] = {}
+    for name in ("none", "mnemoscope", "langgraph-tenancy", "agent-memory-guard"):
+        sys.stderr.write(f"==> {name}\n")
+        with tempfile.TemporaryDirectory() as home:
+            own = {"PATH": os.environ["PATH"], "HOME": home, "XDG_DATA_HOME": home}
+            ran = subprocess.run(
+                [python, "-W", "ignore", HERE / "guards.py", name],
+                env=own,
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        found[name] = json.loads(ran.stdout)
+    return found
 
 
 def seen_with(name: str, python: Path, content: str) -> dict[str, Any]:
     """Run the agent under a tool, and return what the tool showed of it."""
     receiver = HttpReceiver()
     receiver.answer = lambda handler: receiver.respond(handler, 200, content_type="text/plain")
-    named = [each.partition(">")[0] for each in TOOLS[name] if each != EXPORTER]
+    named = [each.partition(">")[0].partition("[")[0] for each in TOOLS[name] if each != EXPORTER]
     with tempfile.TemporaryDirectory() as home:
         environment = {
             "PATH": os.environ["PATH"],
@@ -83,6 +105,8 @@ def seen_with(name: str, python: Path, content: str) -> dict[str, Any]:
             "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
             "OTEL_METRICS_EXPORTER": "none",
             "LANGSMITH_TRACING": "false",
+            "LANGSMITH_API_KEY": "lsv2_nobody",
+            "LANGSMITH_ENDPOINT": receiver.url,
         }
         command = [python, "-W", "ignore", HERE / "scenario.py", name, content]
         with subprocess.Popen(
@@ -109,14 +133,20 @@ def main() -> None:
     """Run what is asked for, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--uv", type=Path, default=Path("uv"))
-    parser.add_argument("--only", choices=TOOLS, action="append", help="renew what was seen of it")
+    parser.add_argument(
+        "--only", choices=[*TOOLS, "guards"], action="append", help="renew what was seen of it"
+    )
     parser.add_argument("--page", action="store_true", help="only write the page anew")
     asked = parser.parse_args()
     seen = json.loads(SEEN.read_text("utf-8")) if SEEN.exists() else {"tools": {}}
-    for name in [] if asked.page else asked.only or TOOLS:
-        python = python_of(name, asked.uv)
-        sys.stderr.write(f"==> {name}\n")
-        seen["tools"][name] = {each: seen_with(name, python, each) for each in ("on", "off")}
+    for name in [] if asked.page else asked.only or [*TOOLS, "guards"]:
+        if name == "guards":
+            ours = [CLIENTS[2], "--editable", ".[langgraph]", *GUARDS]
+            seen["guards"] = asked_of_guards(python_of(name, asked.uv, ours))
+        else:
+            python = python_of(name, asked.uv, TOOLS[name] and [*CLIENTS, *TOOLS[name]])
+            sys.stderr.write(f"==> {name}\n")
+            seen["tools"][name] = {each: seen_with(name, python, each) for each in ("on", "off")}
         seen["python"] = platform.python_version()
         SEEN.write_text(json.dumps(seen, indent=1) + "\n", "utf-8")
     PAGE.write_text(page_of(seen), "utf-8")

@@ -241,6 +241,20 @@ def langfuse(content: bool) -> Any:
     return as_it_is, {"callbacks": [CallbackHandler()]}, client.flush
 
 
+def langsmith(content: bool) -> Any:
+    from langchain_core.tracers import LangChainTracer
+    from langsmith import Client
+
+    provider = exporting()
+    client = Client(tracing_mode="otel", hide_inputs=not content, hide_outputs=not content)
+
+    def flush() -> None:
+        client.flush()
+        provider.force_flush()
+
+    return as_it_is, {"callbacks": [LangChainTracer(client=client)]}, flush
+
+
 def mnemoscope(content: bool) -> Any:
     from mnemoscope.memory import configure
 
@@ -256,7 +270,10 @@ def mnemoscope(content: bool) -> Any:
     return lambda kind, client: wraps[kind](client), {}, lambda: scope.flush(60)
 
 
-TOOLS = {each.__name__: each for each in (openlit, traceloop, openinference, langfuse, mnemoscope)}
+TOOLS = {
+    each.__name__: each
+    for each in (openlit, traceloop, openinference, langfuse, langsmith, mnemoscope)
+}
 
 
 def cpu_ms(agent: Agent, config: dict[str, Any] | None, flush: Any) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.compare_page import COLUMNS, page_of
+from tests.kit.compare_page import COLUMNS, page_of, score_of
 
 ROOT = Path(__file__).parents[2]
 SEEN = json.loads((ROOT / "benchmarks/compare/seen.json").read_text("utf-8"))
@@ -41,3 +41,32 @@ def test_an_operation_is_found_by_whatever_name_a_tool_has_for_it(what):
 
     assert found - {None} <= SPANS[what]
     assert len(found - {None}) >= 2
+
+
+@pytest.mark.parametrize(
+    ("guard", "holds"),
+    [
+        ("none", set()),
+        ("langgraph-tenancy", {"keeps a thread from another tenant"}),
+        ("agent-memory-guard", {"their attacks it keeps out"}),
+    ],
+)
+def test_every_guard_does_what_it_is_for(guard, holds):
+    """One that does not was set up wrongly: it says nothing of the guard."""
+    answers = SEEN["guards"][guard]["answers"]
+
+    none = SEEN["guards"]["none"]["answers"]
+    assert holds <= {each for each in answers if score_of(answers[each]) > score_of(none[each])}
+    assert {each for each in none if none[each] is True} == set()
+
+
+def test_the_page_says_what_is_not_in_our_favour():
+    """Each question that another one answers better."""
+    page = (ROOT / "docs/compare.md").read_text("utf-8")
+    against = page.partition("## What is not in our favour")[2].partition("##")[0]
+    ours = SEEN["guards"]["mnemoscope"]["answers"]
+    others = [each["answers"] for each in SEEN["guards"].values()]
+    worse = [each for each in ours if any(score_of(o[each]) > score_of(ours[each]) for o in others)]
+
+    assert worse
+    assert [each for each in worse if f"* {each}: " not in against] == []

@@ -11,12 +11,13 @@ COLUMNS: Final = {
     "traceloop": "Traceloop",
     "openinference": "OpenInference",
     "langfuse": "Langfuse",
+    "langsmith": "LangSmith",
 }
 BY_DEFAULT: Final = {name: "off" if name == "mnemoscope" else "on" for name in COLUMNS}
 """Whether content is on spans where nobody has said anything of it."""
 
 INTRODUCTION: Final = """\
-# The same run in five tools
+# The same run in six tools, and three guards
 
 One LangGraph agent, run three times under each tool. It recalls from mem0 and from a store, asks
 Qdrant twice (one collection is missing), calls a tool and a model, adds to mem0, whose model
@@ -27,6 +28,7 @@ exports is received as OpenTelemetry spans.
 it is written by hand, but for ours, which runs in the environment of this project's tests. What is
 installed and set up for each is in `benchmarks/compare/compare.py` and `scenario.py`. Of Traceloop
 it is the instrumentations of LangChain and Qdrant. Whether there is one of mem0 was not looked up.
+Of LangSmith it is its tracing of LangChain, exported by OpenTelemetry.
 
 "yes" means that a span has a name like that, by patterns that the authors of mnemoscope wrote, in
 `benchmarks/compare/spans.py`, for names that they know. All names that were seen are below, for
@@ -37,6 +39,23 @@ settings.
 It compares spans alone. What a back end makes of them is not in it, nor are prompt management,
 evaluations and datasets, which openlit and Langfuse have and mnemoscope has not. Nor are the audit
 trail, budgets and rules, which mnemoscope has.
+"""
+
+GUARDS: Final = """\
+## What a guard keeps
+
+Questions whose good answer is yes, or all, asked of a store and a checkpointer in memory, by
+`benchmarks/compare/guards.py`. They are ours. Others would ask what their authors had in mind. Each
+guard is set up as its documentation has it. Ours enforces tenancy, and has the rule Origin with one
+purpose that demands trust. "Their" attacks and harmless texts are those that agent-memory-guard is
+graded by in its own package.
+
+"""
+
+AGAINST: Final = """\
+## What is not in our favour
+
+Where another one has a yes and mnemoscope a no, or more of a number, in the tables above:
 """
 
 Row = Callable[[Mapping[str, Any], str], str]
@@ -52,6 +71,8 @@ def page_of(seen: Mapping[str, Any]) -> str:
         ("What leaves of a person", _personal(tools)),
     ):
         parts.append(f"## {title}\n\n{_table(tools, rows)}")
+    parts.append(_guards(seen["guards"]))
+    parts.append(_against(tools, seen["guards"]))
     parts.append(_names(tools))
     return "\n".join(parts)
 
@@ -133,6 +154,47 @@ def _exact(told: Sequence[float], true: Sequence[float]) -> str:
 def _leaked(figures: Mapping[str, Any]) -> str:
     places = figures["canaries"]
     return f"{len(places)} of {figures['planted']}" + (f": {', '.join(places)}" if places else "")
+
+
+def _guards(guards: Mapping[str, Any]) -> str:
+    head = ["", *(_guard(name, each) for name, each in guards.items())]
+    lines = [head, ["---"] * len(head)]
+    for question in guards["none"]["answers"]:
+        given = (each["answers"][question] for each in guards.values())
+        answers = (each if isinstance(each, str) else _yes(each) for each in given)
+        lines.append([question, *answers])
+    return GUARDS + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def score_of(answer: bool | str) -> int:
+    """Return how good an answer is: yes and no, or how many ``n of m``."""
+    return int(answer.partition(" ")[0]) if isinstance(answer, str) else int(answer)
+
+
+def _guard(name: str, told: Mapping[str, Any]) -> str:
+    if name == "none":
+        return "no guard, or a tool above"
+    return name if name == "mnemoscope" else f"{name} {told['version']}"
+
+
+def _against(tools: Mapping[str, Any], guards: Mapping[str, Any]) -> str:
+    """Return what is not in our favour, as the tables have it."""
+    lines = [AGAINST]
+    for _title, rows in (("", _seen(tools)), ("", _right())):
+        for what, row in rows:
+            cells = {COLUMNS[name]: row(tools[name], name) for name in tools}
+            better = [name for name, cell in cells.items() if cell in {"yes", "exact"}]
+            if cells["mnemoscope"] == "no" and better:
+                lines.append(f"* {what}: {', '.join(better)}.")
+    for question, answer in guards["mnemoscope"]["answers"].items():
+        better = [
+            f"{name} {each['answers'][question]}".removesuffix(" True")
+            for name, each in guards.items()
+            if score_of(each["answers"][question]) > score_of(answer)
+        ]
+        if better:
+            lines.append(f"* {question}: {', '.join(better)}.")
+    return "\n".join(lines) + "\n"
 
 
 def _names(tools: Mapping[str, Any]) -> str:

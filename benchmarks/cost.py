@@ -31,6 +31,7 @@ from benchmarks import audit_trail, cases, graphs, peers, rounds, scale, start, 
 from benchmarks.reasons import reasons
 from benchmarks.tables import HEADER, Goal, Section, figure, row_of, say, show
 from mnemoscope.telemetry.delivery.drain import _EVENT_BYTES
+from tests.kit.postgres import Postgres
 
 ROOT = Path(__file__).parents[1]
 PEERS_ENV = ROOT / ".venv-peers"
@@ -210,6 +211,14 @@ class Bench:
             ratio = ours.cpu_us / bare.cpu_us
             yield Goal("graph.invoke with store and saver, CPU ÷ bare", 1.5, ratio, "")
         for title, found in stores.mem0(self._scopes, self._folder).items():
+            self.table(title, found, calls=few)
+        server = Postgres(Path(tempfile.mkdtemp(prefix="pg-")))
+        try:
+            for title, found in stores.vector_table(self._scopes, server.new_database()).items():
+                self.table(title, found, calls=few)
+        finally:
+            server.close()
+        for title, found in stores.knowledge_graph(self._scopes).items():
             self.table(title, found, calls=few)
 
     def redaction(self) -> Iterator[Goal]:

@@ -135,6 +135,68 @@ def vector_store(scopes: Scopes) -> dict[str, list[Case]]:
     }
 
 
+def vector_table(scopes: Scopes, url: str) -> dict[str, list[Case]]:
+    """``search`` and ``add`` of a described table of pgvector's, on one connection each."""
+    import psycopg
+
+    from mnemoscope.adapters.pgvector import VectorTable
+
+    vector = [1.0, *[0.0] * 63]
+
+    def filled() -> Any:
+        connection = psycopg.connect(url, autocommit=True)
+        name = f"memories_{uuid.uuid4().hex}"
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        connection.execute(
+            f"CREATE TABLE {name} (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), content text, "
+            "embedding vector(64), user_id text)"  # type: ignore[arg-type,unused-ignore]
+        )
+        table = VectorTable(connection, name, owner="user_id")
+        table.add([{"content": each, "embedding": vector} for each in clean_texts(60, 100)])
+        return table
+
+    row = {"content": "she likes green tea", "embedding": vector, "user_id": "c-4711"}
+    calls: dict[str, Call] = {
+        "search": lambda table: lambda: table.search(vector, limit=3),
+        "add": lambda table: lambda: table.add([row]),
+    }
+    return {
+        f"pgvector in PostgreSQL, `{name}`, 64 dimensions": side_by_side(
+            scopes, filled, lambda scope, table: scope.guard(table), call
+        )
+        for name, call in calls.items()
+    }
+
+
+def knowledge_graph(scopes: Scopes) -> dict[str, list[Case]]:
+    """``search`` and ``add_episode`` of a graph on Kuzu, whose model answers at once."""
+    import asyncio
+    import warnings
+
+    from tests.kit.graphs import CUSTOMER, NOW, kuzu_graph
+
+    runner = asyncio.Runner()
+    said: dict[str, Any] = {"episode_body": "guest likes tea", "source_description": "chat"}
+    episode = {**said, "name": "note", "reference_time": NOW, "group_id": CUSTOMER}
+
+    def filled() -> Any:
+        with warnings.catch_warnings(action="ignore"):
+            made = runner.run(kuzu_graph())
+        runner.run(made.add_episode(**episode))
+        return made
+
+    calls: dict[str, Call] = {
+        "search": lambda graph: lambda: runner.run(graph.search("likes tea", group_ids=[CUSTOMER])),
+        "add_episode": lambda graph: lambda: runner.run(graph.add_episode(**episode)),
+    }
+    return {
+        f"graphiti on Kuzu, `{name}`": side_by_side(
+            scopes, filled, lambda scope, graph: scope.guard(graph), call
+        )
+        for name, call in calls.items()
+    }
+
+
 def langgraph_savers(scopes: Scopes, folder: Path) -> dict[str, list[Case]]:
     """``put`` and ``get_tuple`` of LangGraph's savers in memory and on SQLite."""
     from langgraph.checkpoint.base import empty_checkpoint

@@ -166,6 +166,9 @@ def test_values_of_all_columns_are_redacted_and_found_again(bare, scope_and_sink
     assert ADA not in repr(got)
     assert (got["seen"], got["about"]["n"]) == (given["seen"], 3)
     assert given["note"] == ADA
+    (another,) = table.add([row("tea", id=f"note of {ADA}")])
+    (others,) = table.add([row("tea", id="note of bob@example.com")])
+    assert another != others
     assert found_in(postgres_heap(), ADA, "Write to") == {"Write to"}
     assert scope.flush()
     assert ADA not in repr([each.content and each.content.value for each in sink.events])

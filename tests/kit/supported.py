@@ -55,6 +55,7 @@ _STORES = {
         f"{_BACKENDS}/test_stores.py::test_a_customers_items_are_exported_and_erased"
     ),
 }
+_TABLES, _GRAPHS = f"{_ADAPTERS}/pgvector", f"{_ADAPTERS}/graphiti"
 _OPENAI = f"{_DOORS}/openai_agents"
 _AGENTS = f"{_DOORS}/langgraph_agents/test_quick_starts.py"
 
@@ -182,6 +183,31 @@ SUPPORTED = (
             "quick start": f"{_VECTORS}::test_the_quick_start_works_behind_the_guard",
             "export and erasure": f"{_VECTORS}::test_what_was_erased_is_in_no_file",
         },
+    ),
+    Supported(
+        "`VectorTable`, `AsyncVectorTable`",
+        "psycopg",
+        {
+            "contract": f"{_TABLES}/test_contract.py::test_a_described_table_keeps_the_contract",
+            "export and erasure": (
+                f"{_TABLES}/test_tables.py::"
+                "test_what_was_erased_is_in_no_file_once_postgresql_has_rewritten_them"
+            ),
+        },
+    ),
+    Supported(
+        "Knowledge graphs, on FalkorDB and Kuzu",
+        "graphiti-core",
+        {
+            "contract": f"{_GRAPHS}/test_contract.py::test_a_graph_keeps_the_contract",
+            "quick start": (
+                f"{_GRAPHS}/test_graphs.py::test_the_quick_start_works_behind_the_guard"
+            ),
+            "export and erasure": (
+                f"{_GRAPHS}/test_graphs.py::test_a_group_is_listed_and_erased_and_the_others_stay"
+            ),
+        },
+        cannot_tell="Neo4j and Neptune; sagas on Kuzu",
     ),
     Supported(
         "LangMem's tools and manager",

@@ -1,4 +1,4 @@
-"""Described tables of pgvector's, held to the contract of adapters."""
+"""`VectorTable` and `AsyncVectorTable`, held to the contract of adapters."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -10,6 +11,9 @@ from ...memory.api import StoreAdapter
 from ...memory.errors import ConfigurationError, UnsupportedClientError
 
 GROUP = "mnemoscope.store_adapters"
+
+_missing: dict[str, str] = {}
+"""By store, the module that its adapter lacked: until it is imported, nobody has such a client."""
 
 
 @cache
@@ -45,10 +49,12 @@ def adapter_of(store: str) -> StoreAdapter:
 def installed_adapters() -> Iterator[StoreAdapter]:
     """Yield the adapters whose client library is installed, other people's first."""
     for store in sorted(_installed(), key=_shipped_last):
+        if store in _missing and _missing[store] not in sys.modules:
+            continue  # a failing import takes milliseconds, each time
         try:
             yield adapter_of(store)
-        except ImportError:
-            continue  # its client library is not installed
+        except ImportError as exc:
+            _missing[store] = exc.name or ""  # its client library is not installed
 
 
 def adapter_for(client: object) -> StoreAdapter:

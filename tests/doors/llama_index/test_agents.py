@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import (
@@ -428,6 +430,24 @@ async def test_a_session_of_another_customer_is_refused(watch, new_memory):
         assert [each.content for each in memory.get()] == ["tea"]
     with pytest.raises(ScopeError):
         store.get_messages("*/a")
+
+
+def test_a_second_memory_is_wrapped_without_a_look_for_other_clients(watch, new_memory):
+    """Libraries that are not installed are looked for once: a memory is made for each session."""
+    scope, looked_for = watch().scope, []
+
+    class Spy:
+        def find_spec(self, name, path=None, target=None):
+            looked_for.append(name)
+
+    scope.guard(new_memory("first"))
+    sys.meta_path.insert(0, Spy())
+    try:
+        scope.guard(new_memory("second"))
+    finally:
+        del sys.meta_path[0]
+
+    assert [each for each in looked_for if each.partition(".")[0] in {"mem0", "crewai"}] == []
 
 
 def test_a_wrong_message_is_the_callers_mistake(watch, new_memory):

@@ -10,7 +10,7 @@ from .records import Owners
 
 _UNTOLD = "wrapped without owner_scope=: no record says whose it is"
 _LEFT = "the storage still lists some of the records after their deletion: erase again"
-_FILES = "its files keep older versions of what was deleted: have it compacted, and those removed"
+_FILES = "its files may keep older versions of what was deleted: have those removed"
 
 
 class StoredRecords:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 from inspect import isfunction
 from typing import Any
 
@@ -20,7 +20,7 @@ class OwnMethods:
     """The methods of a library's class as it wrote them, in its file or that of its decorator."""
 
     def __init__(self, kind: type[Any], written_in: str = "\0") -> None:
-        files = (str(getattr(sys.modules[kind.__module__], "__file__", "\0")), written_in)
+        files = (str(getattr(import_module(kind.__module__), "__file__", "\0")), written_in)
         own = {name: each for name, each in vars(kind).items() if isfunction(each)}
         # Whoever replaced one before this was read has written it elsewhere.
         self._own = {

@@ -61,9 +61,10 @@ class FanOut:
         if self._unseen.locked() or len(offers) > UNCOUNTED or weighed[1] > LIGHT_BYTES:
             self._tell(at_once=weighed[1] > LIGHT_BYTES)
 
-    def holds_any(self) -> bool:
-        """Return whether an event waits to be shared out."""
-        return bool(self._offers)
+    @property
+    def waiting(self) -> int:
+        """Events that wait to be shared out."""
+        return len(self._offers)
 
     def share_out(self) -> None:
         """Give every lane what was offered, in order. No lane's lock is held."""

@@ -38,6 +38,7 @@ from .fan_out import LIGHT_BYTES, UNCOUNTED, FanOut
 from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed, taken_from
 from .sink import (
     DescribedSink,
+    GatheringSink,
     OpeningSink,
     RestingSink,
     SelectingSink,
@@ -91,6 +92,7 @@ class Lane:
         self._sink = sink
         self._spills = sink if isinstance(sink, SpillingSink) and sink.spills else None
         self._opens = sink if isinstance(sink, OpeningSink) else None
+        self._gathers_s = sink.gathers_s if isinstance(sink, GatheringSink) else 0.0
         self._selects = sink.selects if isinstance(sink, SelectingSink) else None
         self._pseudonyms = pseudonyms
         self.acknowledged = Acknowledged(sink.output if isinstance(sink, DescribedSink) else None)
@@ -160,8 +162,12 @@ class Lane:
 
     def is_idle(self) -> bool:
         """Return whether nothing waits, and nothing is being written."""
-        waits = self._source is not None and self._source.holds_any()
-        return not (waits or self._offers or self._queue or self._writing or self._spilling)
+        return not (self._waiting() or self._writing or self._spilling)
+
+    def _waiting(self) -> int:
+        """Return how many events wait, about: what is on its way from one to the next is not."""
+        shared = 0 if self._source is None else self._source.waiting
+        return shared + len(self._offers) + len(self._queue)
 
     def is_alive(self) -> bool:
         """Return whether its thread runs."""
@@ -416,11 +422,21 @@ class Lane:
         while watched_s < limits.watch_s:
             self._hurry.wait(limits.linger_s)
             if self._wake.acquire(blocking=False):
-                self._await_offer()
+                self._gather(limits.linger_s)
                 return
             watched_s += limits.linger_s or limits.watch_s
         self._wake.acquire()
-        self._hurry.wait(limits.linger_s)
+        self._gather(0.0)
+
+    def _gather(self, waited_s: float) -> None:
+        """Wait until what there is makes a batch, or has waited as long as it may."""
+        limits = self._limits
+        wait_s = max(limits.linger_s, self._gathers_s)
+        look_s = limits.linger_s or wait_s
+        while waited_s < wait_s and self._waiting() < limits.batch:
+            if self._hurry.wait(look_s):
+                break
+            waited_s += look_s
         self._await_offer()
 
     def _await_offer(self) -> None:

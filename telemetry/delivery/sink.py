@@ -119,6 +119,19 @@ class OpeningSink(Protocol):
 
 
 @runtime_checkable
+class GatheringSink(Protocol):
+    """
+    A sink whose request costs more than what is in it. Optional.
+
+    Attributes:
+        gathers_s: Seconds that events may wait for further ones, unless they fill a batch, somebody
+            waits for them, or the process ends.
+    """
+
+    gathers_s: float
+
+
+@runtime_checkable
 class InlineSink(Protocol):
     """
     A sink that takes events where they are made, instead of on a thread of its own. Optional.

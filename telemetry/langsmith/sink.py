@@ -89,6 +89,7 @@ class LangSmithSink:
 
     name = SINK
     idempotent = True
+    gathers_s = 0.5
     capture_parent = staticmethod(capture_parent)
 
     def __init__(

@@ -174,6 +174,7 @@ class OtlpSink:
 
     name = SINK
     idempotent = True
+    gathers_s = 0.5
 
     def __init__(
         self,

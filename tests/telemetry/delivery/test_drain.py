@@ -135,6 +135,30 @@ class TestDelivery:
         assert drain.flush(GIVE_UP_S)
         assert sink.batches == 3
 
+    def test_a_sink_that_gathers_gets_what_comes_in_its_time(self, make_drain, sink, event_factory):
+        """A request costs more than what is in it; who waits for it does not wait so long."""
+        sink.gathers_s = GIVE_UP_S
+        drain = make_drain(sink)
+        for _ in range(3):
+            drain.emit(event_factory())
+            time.sleep(5 * QUICK.linger_s)
+        before = sink.batches
+
+        assert drain.flush(GIVE_UP_S)
+        assert (before, sink.batches, len(sink.events)) == (0, 1, 3)
+
+    def test_a_full_batch_is_gathered_no_longer(self, make_drain, sink, event_factory):
+        """Else the queue could be full before it is looked at."""
+        sink.gathers_s = 10 * GIVE_UP_S
+        drain = make_drain(sink, limits=LaneLimits(batch=10, linger_s=0.001))
+        for _ in range(10):
+            drain.emit(event_factory())
+        until = time.monotonic() + GIVE_UP_S
+        while not sink.batches and time.monotonic() < until:
+            time.sleep(0.001)
+
+        assert (sink.batches, len(sink.events)) == (1, 10)
+
     def test_large_events_make_small_batches(self, make_drain, sink, event_factory):
         """A quarter of the bound at once, or a single event that is larger."""
         drain = make_drain(sink, limits=LaneLimits(size_bytes=1_000_000, linger_s=0.2))

@@ -59,7 +59,7 @@ def test_every_lane_is_given_everything_in_order():
     fan_out.share_out()
 
     assert [each.taken for each in lanes] == [[0, 1, 2, 3, 4]] * 2
-    assert not fan_out.holds_any()
+    assert fan_out.waiting == 0
 
 
 def test_an_interrupted_caller_leaves_the_lanes_to_be_told_by_the_next():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
 
@@ -77,7 +78,8 @@ def _class_of(base: Any) -> Any:
 
 def bind(client: Any, services: api.AdapterServices, /) -> api.StoreBinding:
     """Return the binding of a ``Graphiti``, on any of its databases."""
-    GraphModelRecorder(services.accounting).watch(client)
+    with suppress(AttributeError):  # a model of the user's, without graphiti's tracker
+        GraphModelRecorder(services.accounting).watch(client)
     return api.StoreBinding(
         methods=METHODS,
         caller_mistakes=MISTAKES,

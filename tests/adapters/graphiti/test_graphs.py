@@ -277,6 +277,21 @@ async def test_a_model_that_tells_no_tokens_is_told_as_unknown(kuzu, scope_and_s
     assert {each.model for each in used} <= {"large", "small"}
 
 
+async def test_a_model_without_a_tracker_of_tokens_is_no_hindrance(kuzu, scope_and_sink):
+    """One of the user's own: the graph is guarded, and its model's calls are not told."""
+    scope, sink = scope_and_sink
+    del kuzu.llm_client.token_tracker
+    kuzu.llm_client._generate_response = _answer_nothing
+    graph = scope.guard(kuzu, adapter=ADAPTER)
+    assert (await graph.add_episode(**episode("oolong"))).episode.uuid
+    assert scope.flush()
+    assert [each.store for each in sink.events] == ["graphiti"]
+
+
+async def _answer_nothing(_messages, model=None, *_args, **_kwargs):
+    return {"extracted_entities": [], "edges": [], "summaries": []}
+
+
 async def test_a_model_that_fails_is_told_and_survived(kuzu, scope_and_sink, monkeypatch):
     """The episode that was not added has no id, and the call of the model its error."""
     scope, sink = scope_and_sink

@@ -11,7 +11,6 @@ from langgraph.checkpoint.redis.shallow import ShallowRedisSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from redis import Redis
 
-from mnemoscope.memory import context
 from mnemoscope.memory.api import DataSubject
 from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.async_saver import awaited
@@ -153,8 +152,8 @@ def test_no_content_reaches_redis_unredacted(server, url, scope):
     assert b"bob@example" not in stored
 
 
-def test_a_filter_that_it_has_no_index_of_is_the_callers_mistake(url, scope):
-    """However often it is made, no breaker opens, and runs are resumed."""
+def test_a_filter_that_it_has_no_index_of_stops_no_run(url, scope):
+    """However often the mistake is made, no breaker opens, and runs are resumed."""
     with opened(RedisSaver, url) as bare:
         saver = scope.checkpointer(bare)
         for _ in range(50):
@@ -167,17 +166,19 @@ def test_a_filter_that_it_has_no_index_of_is_the_callers_mistake(url, scope):
 @pytest.mark.parametrize("kind", [RedisSaver, AsyncRedisSaver])
 async def test_a_customers_threads_are_exported_and_erased(kind, url, scope):
     """By the trail's names, and by metadata, which Redis' saver does not search by."""
-    named = {"configurable": {"thread_id": "t-named"}}
-    noted = {"configurable": {"thread_id": "t-noted"}, "metadata": {"customer_id": "17"}}
-    other = {"configurable": {"thread_id": "t-other"}, "metadata": {"customer_id": "18"}}
+    noted, other = (
+        {"configurable": {"thread_id": each, "checkpoint_ns": ""}}
+        for each in ("t-noted", "t-other")
+    )
     subject = DataSubject(customer="17", runs={"t-named"})
     is_async = kind is AsyncRedisSaver
 
     async with aopened(kind, url) if is_async else _awaiting(opened(kind, url)) as bare:
-        graph = said(scope.checkpointer(bare))
-        for thread in (named, noted, other):
-            with context(tenant="acme", customer=thread.get("metadata", {}).get("customer_id")):
-                await graph.ainvoke(ASKED, thread) if is_async else graph.invoke(ASKED, thread)
+        graph, thread = said(scope.checkpointer(bare)), {"configurable": {"thread_id": "t-named"}}
+        await graph.ainvoke(ASKED, thread) if is_async else graph.invoke(ASKED, thread)
+        with opened(RedisSaver, url) as earlier:
+            earlier.put(noted, CHECKPOINT, {"customer_id": "17"}, {})
+            earlier.put(other, CHECKPOINT, {"customer_id": "18"}, {})
         (provider,) = scope.subject_data.named().values()
         first = await provider.page(subject)
         found = {each.id for each in (*first.records, *(await rest(provider, subject, first)))}
@@ -185,10 +186,10 @@ async def test_a_customers_threads_are_exported_and_erased(kind, url, scope):
         with Redis.from_url(url) as client:
             left = b" ".join(client.scan_iter()).decode()
 
-    assert "t-named" in found
-    assert "t-other" not in found
-    assert erased.removed == len(found)
+    assert found == {"t-named", "t-noted"}
+    assert erased.removed == 2
     assert "t-named" not in left
+    assert "t-noted" not in left
     assert "t-other" in left
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import time
+from base64 import b64decode
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -141,6 +143,9 @@ def async_valkey_saver(valkey):
     return _valkey(valkey, AsyncValkeySaver.from_conn_string, is_async=True)
 
 
+_BASE64 = re.compile(rb"(?:[A-Za-z0-9+/]{4}){8,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+
 def _valkey(url, connected, *, is_async=False):
     plain = url.replace("valkey://", "redis://")
 
@@ -153,7 +158,10 @@ def _valkey(url, connected, *, is_async=False):
 
     def stored():
         with Redis.from_url(plain) as client:
-            return repr([(key, client.dump(key)) for key in client.scan_iter()])
+            kept = [(key, client.dump(key) or b"") for key in client.scan_iter()]
+        # ValkeySaver writes states in base64.
+        states = [b64decode(part) for _key, dump in kept for part in _BASE64.findall(dump)]
+        return repr((kept, states))
 
     return Backend(opened, stored, is_async=is_async)
 

@@ -126,6 +126,7 @@ async def test_what_is_stored_is_redacted_and_a_deleted_thread_leaves_nothing(ba
 
     assert answer["messages"][-1].content == "Ask bob@example.com"
     assert "t-1" in stored
+    assert "EMAIL_ADDRESS" in stored  # it can be read here, and so could an address
     assert "ada@example" not in stored
     assert "bob@example" not in stored
     assert "t-1" not in left

@@ -14,9 +14,8 @@ from .subject_data import SessionData
 
 _MAKES_BRANCHES = ("create_branch_from_turn", "create_branch_from_content")
 _NUMBERS = ("get_session_usage", "get_turn_usage", "store_run_usage", "get_tool_usage")
-NOT_GUARDED: dict[str, str] = dict.fromkeys(
-    (*_NUMBERS, "close", "ping", "switch_to_branch"), "numbers, or opens and closes: no content"
-)
+_OPENS = ("close", "ping", "switch_to_branch")
+NOT_GUARDED: dict[str, str] = dict.fromkeys((*_NUMBERS, *_OPENS), "counts or opens: no content")
 
 
 def _redact(arguments: api.Arguments, redaction: api.Redaction) -> api.Arguments:

@@ -91,6 +91,7 @@ async def test_tokens_and_memory_operations_are_counted_once(watch):
     assert model_calls == [("openai_agents.model", "run", None, "trips", None)] * 2
     assert {each[3:] for each in session_calls} == {("trips", "trip-7")}
     assert [each[1] for each in session_calls][:2] == ["get_items", "add_items"]
+    assert all(e.duration_s > 0 for e in watched.events() if e.operation == "chat")
     chats = watched.spans("chat")
     assert [each.attributes["gen_ai.usage.input_tokens"] for each in chats] == [100, 130]
     assert [each.attributes["gen_ai.usage.output_tokens"] for each in chats] == [10, 20]

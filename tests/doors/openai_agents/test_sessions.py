@@ -9,14 +9,15 @@ from importlib.metadata import entry_points
 from types import SimpleNamespace
 
 import pytest
-from agents import SQLiteSession
+from agents import Agent, OpenAIConversationsSession, Runner, SQLiteSession
 from agents.extensions.memory import (
     AdvancedSQLiteSession,
     AsyncSQLiteSession,
     EncryptedSession,
     SQLAlchemySession,
 )
-from agents.memory import OpenAIResponsesCompactionSession
+from agents.memory import OpenAIResponsesCompactionSession, SessionSettings
+from agents.testing import ScriptedModel, assistant_message
 from cryptography.fernet import Fernet
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
@@ -184,7 +185,7 @@ PLACES = {
         "type": "message",
         "role": "assistant",
         "content": [
-            {"type": "output_text", "text": "x", "logprobs": [{"token": ADA, "bytes": [97]}]}
+            {"type": "output_text", "text": "x", "logprobs": [{"token": "loveLACE".lower()}]}
         ],
     },
     "arguments": {"type": "function_call", "name": "f", "arguments": json.dumps({"to": [ADA]})},
@@ -251,7 +252,105 @@ async def test_an_item_is_redacted_in_each_place(place):
         assert stored.keys() == item.keys()
         for key in item.keys() & {"type", "role", "status", "id", "call_id", "name"}:
             assert stored[key] == item[key]
-    assert ADA in json.dumps(item) or "picture" in place
+    assert "lovelace" in json.dumps(item) or "picture" in place
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEA"},
+        {"type": "input_audio", "input_audio": {"data": "UklGRgAAAAA", "format": "wav"}},
+        {"type": "input_file", "filename": "a.pdf", "file_data": "JVBERi0xLjcK"},
+    ],
+)
+async def test_a_file_that_stands_in_an_item_is_withheld(part):
+    """What it shows cannot be read, so it is not stored: the rest of the message is."""
+    with scope_for_tests() as (scope, sink):
+        inner = SQLiteSession("s")
+        text = {"type": "input_text", "text": "look"}
+        await scope.session(inner).add_items([{"role": "user", "content": [text, part]}])
+        (stored,) = await inner.get_items()
+        inner.close()
+        scope.flush()
+
+    withheld = {"type": "input_text", "text": "[attachment withheld]"}
+    assert stored["content"] == [text, withheld]
+    assert dict(sink.events[0].redactions) == {"ATTACHMENT": 1}
+
+
+class Contextual(SQLiteSession):
+    """A session that is given the run's own context, as the SDK offers it."""
+
+    async def get_items(self, limit=None, *, wrapper=None):
+        self.given = [*getattr(self, "given", ()), wrapper.context]
+        return await super().get_items(limit)
+
+    async def add_items(self, items, *, wrapper=None):
+        self.given.append(wrapper.context)
+        await super().add_items(items)
+
+    async def pop_item(self, *, wrapper=None):
+        return await super().pop_item()
+
+    async def clear_session(self, *, wrapper=None):
+        await super().clear_session()
+
+
+async def test_a_session_that_takes_the_runs_context_is_given_it(watch):
+    """As it is: it is the application's own object, and is not stored."""
+    watched, about, inner = watch(), object(), Contextual("s")
+    model = ScriptedModel([[assistant_message("Tea")]])
+    session = watched.scope.session(inner, customer="c-42")
+    await Runner.run(Agent(name="A", model=model), "?", session=session, context=about)
+
+    assert set(map(id, inner.given)) == {id(about)}
+    assert len(inner.given) > 1
+    assert {str(each.status) for each in watched.events()} <= {"ok", "empty"}
+    inner.close()
+
+
+async def test_compaction_by_itself_writes_through_the_guard_too(watch):
+    """After a run the SDK would replace rows behind the session's protocol: it may not here."""
+    watched, inner, asked = watch(), SQLiteSession("c-42:1"), []
+
+    async def compact(**given):
+        asked.append(given)
+        return SimpleNamespace(output=[said(f"Summary: {ADA}", "assistant")], usage=None)
+
+    session = OpenAIResponsesCompactionSession(
+        "c-42:1",
+        watched.scope.session(inner, customer=owner_of),
+        client=SimpleNamespace(responses=SimpleNamespace(compact=compact)),
+        compaction_mode="input",
+        should_trigger_compaction=lambda _: True,
+    )
+    model = ScriptedModel([[assistant_message("Tea")]])
+    await Runner.run(Agent(name="A", model=model), "What?", session=session)
+
+    assert len(asked) == 1
+    assert await inner.get_items() == [said("Summary: <EMAIL_ADDRESS>", "assistant")]
+    inner.close()
+
+
+async def test_a_conversation_that_has_no_id_yet_is_its_customers():
+    """OpenAI gives one with the first item: until then only whose it is is known."""
+
+    class Conversations:
+        async def create(self, **_given):
+            return SimpleNamespace(id="conv_1")
+
+        @property
+        def items(self):
+            raise OSError("away")
+
+    with scope_for_tests() as (scope, sink):
+        bare = OpenAIConversationsSession(
+            openai_client=SimpleNamespace(conversations=Conversations())
+        )
+        assert await scope.session(bare, customer="c-42").get_items() == []
+        scope.flush()
+
+    assert (sink.events[0].subject is not None, sink.events[0].run) == (True, None)
 
 
 async def test_what_has_nothing_personal_stays_as_it_is():
@@ -279,7 +378,7 @@ async def test_a_customer_is_exported_and_erased_with_all_their_sessions(watch, 
         one = SQLiteSession(name, path)
         await one.add_items([said(f"oolong for {name}")])
         one.close()
-    inner = SQLiteSession("c-7:1", path)
+    inner = SQLiteSession("c-7:1", path, session_settings=SessionSettings(limit=0))
     _session = watched.scope.session(inner, customer=owner_of)
 
     provider = watched.scope.subject_data.named()["openai_agents"]
@@ -287,7 +386,7 @@ async def test_a_customer_is_exported_and_erased_with_all_their_sessions(watch, 
     assert [each.id for each in page.records] == ["c-42:1", "c-42:2"]
     assert page.records[1].content == [said("oolong for c-42:2")]
     assert (await provider.erase(DataSubject(customer="c-42"))).removed == 2
-    assert await inner.get_items() == [said("oolong for c-7:1")]
+    assert await inner.get_items(limit=9) == [said("oolong for c-7:1")]
     assert b"c-42" not in b"".join(each.read_bytes() for each in await provider.files())
     inner.close()
 
@@ -320,6 +419,15 @@ async def test_another_customers_session_is_refused_where_tenancy_is_enforced(wa
         await session.clear_session()
     assert await inner.get_items() == [said("tea")]
     inner.close()
+
+
+async def test_a_session_of_nobody_is_refused_where_tenancy_is_enforced(watch):
+    """An owner that the function does not know is not everybody."""
+    session = watch(tenancy="enforce").scope.session(SQLiteSession("s"), customer=lambda _: None)
+
+    with pytest.raises(ScopeError, match="knows no owner"):
+        await session.get_items()
+    session.close()
 
 
 async def test_a_deletion_that_fails_is_raised(watch):

@@ -26,11 +26,15 @@ from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import Settings, load_settings
 from mnemoscope.telemetry.queue.folder import files_in
 from mnemoscope.telemetry.relay.relay import collect_seldom
+from tests.kit.auto_relays import World
 from tests.kit.kills import FIRST_S
 from tests.kit.relay_kills import BackEnds, forked, kill
 
 FIRST = 1_000
 """Events that a relay has delivered before it is measured."""
+
+SETTLED_S = 10.0
+"""Seconds until a relay has delivered what there was, and its sinks have opened."""
 
 EXIT = dedent(
     """
@@ -187,6 +191,7 @@ def exits(folder: Path, rounds: int) -> None:
     kinds = {
         "embedded": {},
         "relay": {"MNEMOSCOPE_RELAY": str(folder / "exits")},
+        "a relay of its own": {"MNEMOSCOPE_RELAY": "auto", "MNEMOSCOPE_PROMETHEUS_PORT": "9464"},
         "disabled": {"MNEMOSCOPE_DISABLED": "1"},
     }
     for name, more in kinds.items():
@@ -204,19 +209,49 @@ def exits(folder: Path, rounds: int) -> None:
         say(f"exit, {name}: {statistics.median(took_ms):,.0f} ms ({min(took_ms):,.0f} at best)")
 
 
+def idle(folder: Path, seconds: int) -> None:
+    """Print what a relay takes that an application has started, with nothing to deliver."""
+    world = World(folder)
+    names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    more = {name: value for name, value in os.environ.items() if name.startswith("LANGSMITH_")}
+    more |= {name: os.environ[name] for name in names}
+    try:
+        application = world.start(**more, MNEMOSCOPE_SINKS="otlp,logs,langsmith,audit").ready()
+        application.order("call", 100)
+        relay = world.relay()
+        time.sleep(SETTLED_S)
+        before = cpu_s(relay)
+        time.sleep(seconds)
+        took_ms = (cpu_s(relay) - before) / seconds * 1e3
+        rollup = Path(f"/proc/{relay}/smaps_rollup").read_text()
+        pss_kib = next(int(each.split()[1]) for each in rollup.splitlines() if "Pss:" in each)
+        say(f"idle: {took_ms:.2f} ms of CPU a second; {pss_kib / 1024:.0f} MiB, shared in parts")
+    finally:
+        world.close()
+
+
+def cpu_s(process: int) -> float:
+    """Return the seconds of CPU that a process has taken, by the scheduler's own clock."""
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    return sum(int((each / "schedstat").read_text().split()[0]) for each in tasks) / 1e9
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--exits", type=int, default=5)
+    parser.add_argument("--idle", type=int, default=20, help="seconds")
     given = parser.parse_args()
     for work, size in (
         (callers, given.events),
         (one_after_another, given.events),
         (exits, given.exits),
+        (idle, given.idle),
     ):
         with back_ends(), tempfile.TemporaryDirectory(prefix="relay-") as folder:
-            work(Path(folder), size)
+            if size:
+                work(Path(folder), size)
 
 
 if __name__ == "__main__":

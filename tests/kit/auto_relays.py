@@ -37,6 +37,8 @@ for line in sys.stdin:
             call(int(count))
             sys.stdin.read()
             os._exit(0)
+    elif order == "close":
+        scope.close()
     else:
         call(int(count))
     print("done", flush=True)
@@ -64,8 +66,8 @@ class Application:
         assert self.process.stdout.readline() == "ready\n", self.process.stderr.read()
         return self
 
-    def order(self, what: str, count: int) -> None:
-        """Have it ``call`` so often, or ``fork`` a child that does and lives as long as it."""
+    def order(self, what: str, count: int = 0) -> None:
+        """Have it ``call`` so often, ``fork`` a child that does and stays, or ``close``."""
         self.process.stdin.write(f"{what} {count}\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline() == "done\n", self.process.stderr.read()

@@ -3,6 +3,8 @@ Kill an application, its relay, or both, at any moment and over and over, and co
 
 Four processes make calls, and note in a file of their own each call that has returned. A relay
 delivers their events to an audit trail, a log file, an OpenTelemetry collector and a LangSmith.
+``any`` is for applications that start their relay: applications, it, or all, whatever is drawn, and
+back ends that refuse everything meanwhile.
 ``python -m tests.kit.relay_kills --rounds 100`` does it at full size.
 """
 
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import os
 import random
 import signal
@@ -20,11 +23,13 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
 from importlib import import_module
 from pathlib import Path
 from struct import Struct
 
 import orjson
+import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from mnemoscope.audit.log import AuditLog
@@ -38,6 +43,7 @@ from tests.kit.receivers import HttpReceiver, LangSmithReceiver
 
 WRITERS = 4
 VICTIMS = ("application", "relay", "both")
+ANY = "any"
 PAUSE_S = 0.001
 """Seconds between two calls of a process: more than the sinks take, while the round lasts."""
 
@@ -130,9 +136,17 @@ class BackEnds:
         found = (run["extra"]["metadata"]["event_id"] for run in self.langsmith.runs.values())
         return Counter(found)
 
+    def refuse(self, *, refuses: bool) -> None:
+        """Have the collector answer nothing but 503, or accept everything again."""
+        self.otlp.answer = _unavailable if refuses else self.otlp.accept
+
     def close(self) -> None:
         self.otlp.close()
         self.langsmith.http.close()
+
+
+def _unavailable(handler: BaseHTTPRequestHandler) -> None:
+    HttpReceiver.respond(handler, 503)
 
 
 @contextlib.contextmanager
@@ -156,10 +170,10 @@ def back_ends() -> Iterator[BackEnds]:
         get_tracer_project.cache_clear()
 
 
-def chosen(folder: Path) -> Settings:
+def chosen(folder: Path, relay: Path | str | None = None) -> Settings:
     """Return the settings of all of them."""
     return load_settings(
-        relay=folder / "relay",
+        relay=relay or folder / "relay",
         sinks="otlp,logs,langsmith,audit",
         audit_pseudonym_key="ab" * 32,
         audit_url=f"sqlite:///{folder / 'audit.db'}",
@@ -247,6 +261,75 @@ def run(folder: Path, victim: str, rounds: int, *, seed: int = 0, shown: bool = 
     return tally
 
 
+def run_any(folder: Path, rounds: int, *, seed: int = 0, shown: bool = False) -> Tally:
+    """Kill what is drawn so many times, of applications with ``relay="auto"``; count as `run`."""
+    draw, tally = random.Random(seed), Tally(ANY, rounds)  # noqa: S311 - not secret
+    began = time.monotonic()
+    for each in _IMPORTED:
+        import_module(each)
+    with back_ends() as ends, pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_DATA_HOME", str(folder / "data"))
+        settings = chosen(folder, "auto")
+        for number in range(rounds):
+            ends.refuse(refuses=draw.random() < 0.3)
+            notes = [folder / f"calls-{number}-{each}" for each in range(WRITERS)]
+            writers = [forked(lambda path=path: call_for_ever(settings, path)) for path in notes]
+            until(lambda notes=notes: all(map(is_begun, notes)))
+            time.sleep(draw.uniform(0.02, 1.5))
+            killed = draw.choice(VICTIMS)
+            if killed != "application":
+                kill_relay(settings)
+            if killed != "relay":
+                kill(*writers)
+            time.sleep(draw.uniform(0.0, 0.4))
+            kill(*(writers if killed == "relay" else ()))
+            if shown:
+                print(f"\r  round {number + 1} of {rounds}", end="", flush=True)  # noqa: T201
+        ends.refuse(refuses=False)
+        # One more application, which does nothing: its relay delivers what all have left.
+        last = forked(lambda: live(settings))
+        emptied = until(lambda: not any(map(files_in, relay_folders(settings))))
+        kill(last)
+        emptied = emptied and until(lambda: not any(map(is_read, relay_folders(settings))))
+        count(folder, settings, ends, tally)
+        assert len(relay_folders(settings)) == 1
+    tally.seconds = time.monotonic() - began
+    assert emptied
+    return tally
+
+
+def live(settings: Settings) -> None:
+    """Be an application that does nothing."""
+    scope = Mnemoscope(settings)
+    time.sleep(GIVE_UP_S)
+    scope.close()
+
+
+def relay_folders(settings: Settings) -> list[Path]:
+    """Return the folders of relays that were started."""
+    return [*(settings.data_folder / "relay").iterdir()]
+
+
+def is_read(folder: Path) -> bool:
+    """Return whether a relay has the folder."""
+    with (folder / "relay.lock").open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def kill_relay(settings: Settings) -> None:
+    """Kill the relay that gave the latest sign of life, if it is there."""
+    for folder in relay_folders(settings):
+        with contextlib.suppress(OSError, ValueError):
+            pid = orjson.loads((folder / "beat.json").read_bytes())["pid"]
+            # Of one that has ended the number may be another process's by now.
+            if str(folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+
+
 def count(folder: Path, settings: Settings, ends: BackEnds, tally: Tally) -> None:
     """Fill *tally* with what arrived."""
     known = [
@@ -297,13 +380,17 @@ def main() -> int:
     """Do it and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--victims", nargs="*", default=VICTIMS, choices=VICTIMS)
+    parser.add_argument("--victims", nargs="*", default=(*VICTIMS, ANY), choices=(*VICTIMS, ANY))
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     wrong = 0
     for victim in given.victims:
         with tempfile.TemporaryDirectory(prefix="kills-") as folder:
-            tally = run(Path(folder), victim, given.rounds, seed=given.seed, shown=True)
+            how = {"seed": given.seed, "shown": True}
+            if victim == ANY:
+                tally = run_any(Path(folder), given.rounds, **how)
+            else:
+                tally = run(Path(folder), victim, given.rounds, **how)
         print(f"\r{tally}", flush=True)  # noqa: T201 - a program
         wrong += tally.wrong
     return int(wrong > 0)

@@ -46,6 +46,17 @@ def test_what_an_application_did_reaches_the_sinks_and_the_relay_ends(world):
     assert "relay" not in ended
 
 
+def test_a_process_that_has_closed_its_scope_needs_no_relay(world):
+    """However long it lives."""
+    application = world.start().ready()
+    application.order("call", 5)
+    world.relay()
+    application.order("close")
+
+    assert until(lambda: not world.processes())
+    assert world.logged() == 5
+
+
 def test_what_was_done_survives_the_kill_of_its_application(world):
     """The relay is nobody's child, in a session of its own."""
     application = world.start().ready()

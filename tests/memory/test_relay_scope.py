@@ -28,6 +28,7 @@ from mnemoscope.telemetry.queue.event_file import EventFile
 from mnemoscope.telemetry.queue.folder import files_in
 from tests.kit.children import exit_code_of_child
 from tests.kit.patience import GIVE_UP_S
+from tests.kit.relay_kills import back_ends
 
 
 @pytest.fixture
@@ -305,3 +306,23 @@ def test_health_tells_that_nobody_reads_the_folder(chosen, started):
 
     assert found.state == "failed"
     assert "start `mnemoscope relay" in found.detail
+
+
+def test_a_batch_is_one_request_of_each_sink(chosen, started):
+    """Whatever is in it. Metrics have an interval, and are not sent with each batch."""
+    with back_ends() as ends:
+        settings = chosen(sinks="otlp,logs,langsmith,audit")
+        recall = recaller(started(settings))
+        relay = build_relay(settings, settings.relay)
+        for _ in range(3):
+            with context(tenant="acme", customer="ada"):
+                for _ in range(100):
+                    recall()
+            relay.look()
+            for feed in relay.feeds:
+                feed.turn()
+        seen = [path for path, _headers, _body in ends.otlp.requests]
+        runs = [path for path, _headers, _body in ends.langsmith.http.requests if "runs" in path]
+        relay.close()
+
+    assert (seen.count("/v1/traces"), seen.count("/v1/metrics"), len(runs)) == (3, 1, 3)

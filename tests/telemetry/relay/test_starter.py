@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import logging
 import os
+import sys
+from itertools import count
 
 import pytest
 
@@ -15,6 +18,13 @@ from tests.kit.patience import until
 from .test_relay import fill
 
 HOUR_NS = 3_600_000_000_000
+
+ENDING_RELAY = """
+import os
+
+def serve(_said, folder, _lock_fd):
+    open(f"{folder}/started-{os.getpid()}", "w").close()
+"""
 
 
 class Behind:
@@ -92,17 +102,17 @@ def test_it_stays_while_something_is_left(folder, lock, writers, event_factory):
     assert len([*folder.glob("*.events")]) == 1
 
 
-def test_its_patience_begins_when_the_last_application_goes(folder, lock, joined, writers):
+def test_its_patience_begins_when_the_last_application_goes(folder, lock, joined):
     """A back end may have been away for long by then."""
-    writer, application = writers(), joined()
+    (folder / "left.events").touch()
     attendance = starter.Attendance(folder, lock)
     attendance.is_over([], 0.0)
+    application = joined()
+    attendance.is_over([], starter.PATIENCE_S - 1.0)
     application.close()
-    (folder / "left.events").touch()
-    found = attendance.is_over([], 10 * starter.PATIENCE_S)
-    writer.close()
 
-    assert found is False
+    assert not attendance.is_over([], starter.PATIENCE_S + 1.0)
+    assert attendance.is_over([], 2 * starter.PATIENCE_S + 1.0)
 
 
 def test_a_child_that_is_forked_counts_as_an_application(folder, lock, joined):
@@ -118,18 +128,30 @@ def test_a_child_that_is_forked_counts_as_an_application(folder, lock, joined):
     assert not attendance.is_over([], 0.0)
 
 
-def test_a_relay_that_died_is_started_again_and_said_once(folder, joined, caplog):
-    """By an application that has something to deliver; these die at once, of their settings."""
+def test_a_relay_that_died_is_started_again_and_said_once(folder, tmp_path, caplog):
+    """By an application that has something to deliver. These relays end as soon as they begin."""
+    package = tmp_path / "modules" / "mnemoscope" / "memory"
+    package.mkdir(parents=True)
+    for each in (package, package.parent):
+        (each / "__init__.py").touch()
+    (package / "relay_process.py").write_text(ENDING_RELAY)
+    message = json.dumps({"path": [*sys.path, str(tmp_path / "modules")][::-1]}).encode()
+    folder.mkdir(mode=0o700)
+    now = count(4 * 10**18, HOUR_NS)
+
+    def started(times: int, application: starter.RelayStarter) -> bool:
+        if len([*folder.glob("started-*")]) < times:
+            application.look(next(now))
+        return len([*folder.glob("started-*")]) >= times
+
     with caplog.at_level(logging.WARNING, "mnemoscope.relay"):
-        application = joined()
-        assert until(lambda: is_free(folder))
+        application = starter.RelayStarter(folder, message, {"PATH": os.environ["PATH"]})
+        assert until(lambda: len([*folder.glob("started-*")]) == 1)
         application.look(0)  # not yet
         too_early = len(caplog.records)
-        application.look(4 * 10**18)
-        assert until(lambda: len(caplog.records) == 1)
-        assert until(lambda: is_free(folder))
-        application.look(4 * 10**18 + HOUR_NS)
-        until(lambda: not is_free(folder))
+        assert until(lambda: started(2, application))
+        assert until(lambda: started(3, application))
+        application.close()
 
     assert (too_early, len(caplog.records)) == (0, 1)
     assert "has died" in caplog.text

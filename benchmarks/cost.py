@@ -193,6 +193,8 @@ class Bench:
         fast = stores.langgraph_store(self._scopes)
         fast |= stores.langgraph_savers(self._scopes, self._folder)
         fast |= stores.vector_store(self._scopes)
+        fast |= stores.chroma(self._scopes)
+        fast |= stores.redis(self._scopes)
         seen = {title: self.table(title, found) for title, found in fast.items()}
         get = seen["LangGraph store, get"]
         added_us = get[cases.OURS].above_us(get[cases.BARE])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import random
 import sqlite3
 import uuid
@@ -108,6 +109,60 @@ def langgraph_store(scopes: Scopes) -> dict[str, list[Case]]:
     return {
         f"LangGraph store, {name}": side_by_side(
             scopes, filled, lambda scope, store: scope.store(store), call
+        )
+        for name, call in calls.items()
+    }
+
+
+def chroma(scopes: Scopes) -> dict[str, list[Case]]:
+    """``query`` and ``upsert`` of a Chroma collection in memory with 20 records."""
+    import chromadb
+
+    texts, vectors = clean_texts(60, 20), [[1.0, n / 20] for n in range(20)]
+    ids = [f"n-{n}" for n in range(20)]
+
+    def filled() -> Any:
+        client = chromadb.EphemeralClient()
+        made = client.create_collection(f"n-{uuid.uuid4()}", embedding_function=None)
+        made.upsert(ids=ids, embeddings=vectors, documents=texts)
+        return made
+
+    calls: dict[str, Call] = {
+        "query": lambda notes: lambda: notes.query(query_embeddings=[[1.0, 0.1]], n_results=3),
+        "upsert": lambda notes: (
+            lambda: notes.upsert(ids=ids[:1], embeddings=vectors[:1], documents=texts[:1])
+        ),
+    }
+    return {
+        f"Chroma in memory, `{name}`": side_by_side(
+            scopes, filled, lambda scope, notes: scope.guard(notes), call
+        )
+        for name, call in calls.items()
+    }
+
+
+def redis(scopes: Scopes) -> dict[str, list[Case]]:
+    """``query`` and ``load`` of a redisvl index of hashes with 20 records, on a socket."""
+    from redisvl.query import VectorQuery
+
+    from tests.kit.redis_cases import RedisServer, record
+
+    server = RedisServer()
+    atexit.register(server.close)
+    query = VectorQuery([1.0, 0.1], "vector", return_fields=["note"], num_results=3)
+
+    def filled() -> Any:
+        index = server.index()
+        index.load([record(text, str(n)) for n, text in enumerate(clean_texts(60, 20))])
+        return index
+
+    calls: dict[str, Call] = {
+        "query": lambda index: lambda: index.query(query),
+        "load": lambda index: lambda: index.load([record("she likes green tea")], id_field="own"),
+    }
+    return {
+        f"Redis on a socket, redisvl `{name}`": side_by_side(
+            scopes, filled, lambda scope, index: scope.guard(index), call
         )
         for name, call in calls.items()
     }

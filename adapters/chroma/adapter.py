@@ -23,9 +23,9 @@ from ...memory.api import (
     recall,
     remember,
 )
-from ..toolkit.owned_records import OwnerCheck
-from ..toolkit.public import Public, checked_public, with_public
-from .records import CollectionRecords, sift
+from ..toolkit.owned_records import OwnerCheck, binding_of, is_nobodys
+from ..toolkit.public import Public
+from .records import CollectionRecords
 from .subject_data import CollectionData
 
 _API = ("chromadb.api",)
@@ -60,6 +60,10 @@ _NOT_GUARDED = {
 }
 
 
+def _none(_arguments: Arguments) -> None:
+    return
+
+
 def _nothing_listed(_arguments: Arguments) -> dict[str, Any]:
     absent: dict[str, Any] = dict.fromkeys(("embeddings", "uris", "data"))
     return {"ids": [], **absent, "documents": [], "metadatas": [], "included": []}
@@ -78,8 +82,9 @@ def _nothing_found(arguments: Arguments) -> dict[str, Any]:
 def rows_of(key: str | None, name: str) -> dict[str, Method]:
     """Return the row of each method of the collection *name*: see `bind` for the *key*."""
     of = CollectionRecords(key)
-    common, narrowed, write = of.options(name), of.narrows("where"), of.writes(name)
-    find: dict[str, Any] = {**common, "summary": of.answered, "sift": sift}
+    common, narrowed = of.options(name), of.narrows("where")
+    write: dict[str, Any] = {**of.writes(name), "neutral": _none}
+    find: dict[str, Any] = {**common, "summary": of.answered, "sift": of.sift}
     query: dict[str, Any] = {**find, **narrowed, "spare": fewer("n_results", 10)}
     return method_table(
         remember("add", "create_memory", **write),
@@ -91,7 +96,9 @@ def rows_of(key: str | None, name: str) -> dict[str, Method]:
         recall("peek", neutral=_nothing_listed, **find),
         recall("count", neutral=lambda _: 0, **common),
         forget("delete", deletes=Deletes.IDS, **common, **narrowed),
-        remember("modify", "update_memory_store", redact=of.redact, unconfined="no record changes"),
+        remember(
+            "modify", "update_memory_store", redact=common["redact"], unconfined="no record changes"
+        ),
     )
 
 
@@ -116,26 +123,25 @@ def bind(
     Raises:
         ConfigurationError: *public* and *owner_key* are both given.
     """
-    nobodys = checked_public(public, ("owner_key", owner_key))
-    is_public = nobodys is True or collection.name in (nobodys or ())
+    is_public = is_nobodys(public, owner_key, collection.name)
     client = collection._client  # noqa: SLF001 - nobody else knows where its files are
     data = CollectionData(client, lambda: collection, owner_key, public=is_public)
-
-    records = CollectionRecords(owner_key)
+    of = CollectionRecords(owner_key)
 
     def there(arguments: Arguments) -> Any:
         # What is deleted is narrowed by its owner, and needs no look.
-        ids = [each.own for each in records.written(arguments)]
+        ids = [each.own for each in of.written(arguments)]
         return collection.get(ids=ids, include=["metadatas"]) if ids else {"metadatas": ()}
 
-    check = OwnerCheck(there, lambda found: map(records.owner, found["metadatas"]))
-    return StoreBinding(
-        methods=with_public(rows_of(owner_key, collection.name), is_public, lambda _: False),
+    return binding_of(
+        of,
+        services,
+        rows_of(owner_key, collection.name),
+        OwnerCheck(there, lambda found: map(of.owner, found["metadatas"])),
+        is_public=is_public,
         caller_mistakes=MISTAKES,
         subject_data=data,
-        public=is_public,
         shared=data.shared,
-        around=(check,) if owner_key and services.policy.enforce_tenancy else (),
     )
 
 

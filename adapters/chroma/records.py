@@ -7,7 +7,7 @@ from typing import Any
 
 from ...memory.api import Arguments, Keep, Redaction, Summary
 from ...memory.errors import RedactionError
-from ..toolkit.owned_records import OwnedRecords, VectorRow, redacted_texts
+from ..toolkit.owned_records import OwnedRecords, VectorRow, many, redacted_texts
 from ..toolkit.type_guards import is_list
 
 _VERBATIM = frozenset(
@@ -18,11 +18,6 @@ _WRITTEN = ("ids", "documents", "metadatas")
 _COLUMNS = (*_WRITTEN, "distances", "embeddings", "uris", "data")
 
 
-def _many(value: Any) -> list[Any]:
-    """Return what a call takes one of, or a list of, as a list."""
-    return [] if value is None else [*value] if isinstance(value, (list, tuple)) else [value]
-
-
 class CollectionRecords(OwnedRecords):
     """Reads and redacts calls of one collection."""
 
@@ -31,7 +26,7 @@ class CollectionRecords(OwnedRecords):
         if not arguments.keys() & {"documents", "metadatas", "embeddings", "uris"}:
             return []  # ids alone name what is read or deleted
         return [
-            VectorRow(*each) for each in zip_longest(*(_many(arguments.get(x)) for x in _WRITTEN))
+            VectorRow(*each) for each in zip_longest(*(many(arguments.get(x)) for x in _WRITTEN))
         ]
 
     def redact(self, arguments: Arguments, redaction: Redaction, /) -> Arguments:
@@ -46,7 +41,7 @@ class CollectionRecords(OwnedRecords):
                 replace = redaction.identifier if name == "ids" else redaction.text
                 return redacted_texts(value, redaction, replace)
             case "metadatas":
-                redacted = [self.metadata(each, redaction) for each in _many(value)]
+                redacted = [self.metadata(each, redaction) for each in many(value)]
                 return redacted if isinstance(value, (list, tuple)) else redacted[0]
             case "where":
                 return self.filter(value, redaction)
@@ -61,18 +56,17 @@ class CollectionRecords(OwnedRecords):
         scores = (each["distances"] for each in found if "distances" in each)
         return self.summary([*map(_row, found)], tuple(scores))
 
-
-def sift(answer: Any, _arguments: Arguments, keep: Keep) -> Any:
-    """Return *answer* with the records that are kept; the same object where all are."""
-    groups = _groups(answer)
-    kept = [[x for x in group if keep(_row(x).record)] for group in groups]
-    if [*map(len, kept)] == [*map(len, groups)]:
-        return answer
-    sifted = dict(answer)
-    for name in (name for name in _COLUMNS if answer.get(name) is not None):
-        lists = [[each[name] for each in group] for group in kept]
-        sifted[name] = lists if is_list(answer["ids"][0]) else lists[0]
-    return sifted
+    def sift(self, answer: Any, _arguments: Arguments, keep: Keep) -> Any:
+        """Return *answer* with the records that are kept; the same object where all are."""
+        groups = _groups(answer)
+        kept = [[x for x in group if keep(_row(x).record)] for group in groups]
+        if [*map(len, kept)] == [*map(len, groups)]:
+            return answer
+        sifted = dict(answer)
+        for name in (name for name in _COLUMNS if answer.get(name) is not None):
+            lists = [[each[name] for each in group] for group in kept]
+            sifted[name] = lists if is_list(answer["ids"][0]) else lists[0]
+        return sifted
 
 
 def _row(columns: dict[str, Any]) -> VectorRow:

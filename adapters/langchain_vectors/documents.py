@@ -142,16 +142,15 @@ class Documents(OwnedRecords):
         """Return *answer* without documents that are not *customer*'s."""
         return _sifted(answer, lambda each: self.owner(each.metadata) == customer)
 
+    def sift(self, answer: Any, _arguments: Arguments, keep: Keep) -> Any:
+        """Return the documents of *answer* that are kept."""
+        return _sifted(answer, lambda each: keep(row_of(each).record))
+
     def answered(self, answer: Any, _arguments: Arguments) -> Summary:
         """Return how many documents were found, their ids, scores and owners."""
         pairs: list[Any] = [each for each in answer if isinstance(each, tuple)]
         scores = tuple(score for _, score in pairs if isinstance(score, float))
         return self.summary([row_of(_found(each)) for each in answer], scores)
-
-
-def sift(answer: Any, _arguments: Arguments, keep: Keep) -> Any:
-    """Return the documents of *answer* that are kept."""
-    return _sifted(answer, lambda each: keep(row_of(each).record))
 
 
 def _found(each: Any) -> Document:

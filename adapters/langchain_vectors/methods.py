@@ -18,7 +18,7 @@ from ...memory.api import (
     remember,
 )
 from ...memory.errors import RedactionError
-from .documents import VERBATIM, Documents, Narrow, sift
+from .documents import VERBATIM, Documents, Narrow
 
 _SIMILAR, _RELEVANT = "similarity_search", "max_marginal_relevance_search"
 _SEARCHES = (
@@ -42,6 +42,10 @@ NOT_GUARDED = {
     **dict.fromkeys(_MAKES_TABLES, "makes tables: holds no content"),
     **dict.fromkeys((f"a{each}" for each in _MAKES_TABLES), "makes tables: holds no content"),
 }
+
+
+def _none(_arguments: Arguments) -> None:
+    return
 
 
 def _no_documents(_arguments: Arguments) -> list[Any]:
@@ -71,11 +75,11 @@ def rows_of(key: str | None, narrow: Narrow | None, collection: str | None) -> d
         **common,
         "neutral": _no_documents,
         "summary": of.answered,
-        "sift": sift,
+        "sift": of.sift,
         "only": of.only if owned else None,
     }
     search: dict[str, Any] = {**find, **of.narrows("filter"), "spare": fewer("k", 4)}
-    update: dict[str, Any] = {**of.writes(collection), **common}
+    update: dict[str, Any] = {**of.writes(collection), **common, "neutral": _none}
     write: dict[str, Any] = {**update, "neutral": _no_documents}
     images: dict[str, Any] = {**common, "neutral": _no_documents, "redact": _refuse_images}
     listing: dict[str, Any] = {

@@ -61,6 +61,7 @@ class PGVector(AnyVectorStore):
     """The provider of a ``langchain_postgres.PGVector``, by its public session and tables."""
 
     lists = True
+    left = (_VACUUM,)
 
     def _rows(self, condition: Any, offset: int = 0) -> list[VectorRow]:
         table = self._client.EmbeddingStore
@@ -81,9 +82,6 @@ class PGVector(AnyVectorStore):
         with self._client.session_maker() as session:
             here = table.collection_id == self._client.get_collection(session).uuid
         return self._rows(here & (table.cmetadata[self._key].astext == customer), offset)
-
-    def _clean(self, _customer: str) -> tuple[str, ...]:
-        return (_VACUUM,)
 
 
 class Chroma(CollectionData):

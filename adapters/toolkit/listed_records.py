@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ class ListedRecords:
 
     store: str
     title = "Documents about you"
+    left: tuple[str, ...] = ()
 
     def __init__(self, key: str | None, *, public: bool, unknown: str | None = None) -> None:
         self._key = key
@@ -41,26 +41,37 @@ class ListedRecords:
 
     def _clean(self, _customer: str) -> Any:
         """Remove what the store keeps of deleted records, and return what is left, a line each."""
-        return ()
+        return self.left
+
+    async def _check(self) -> None:
+        """Raise what keeps a listing from being all that there is."""
 
     async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
         """Return records of *subject*, as they are stored."""
         offset = after or 0
-        listed: Iterable[VectorRow] = ()
-        if self._key is not None:
-            listed = await resolve(self._listed(subject.customer, offset))
         records = tuple(
-            SubjectRecord(kind="memory", id=str(each.own), content=dict(each.record.parts))
-            for each in listed
+            SubjectRecord(
+                kind="memory",
+                id=str(each.own),
+                content={"text": each.text, "metadata": each.metadata},
+            )
+            for each in await self._found(subject.customer, offset)
         )
-        return Page(records, offset + PAGE_SIZE if len(records) == PAGE_SIZE else None)
+        if len(records) == PAGE_SIZE:
+            return Page(records, offset + PAGE_SIZE)
+        await self._check()
+        return Page(records)
+
+    async def _found(self, customer: str, offset: int) -> list[VectorRow]:
+        return [] if self._key is None else [*await resolve(self._listed(customer, offset))]
 
     async def erase(self, subject: DataSubject) -> Erased:
         """Delete the records of *subject*, from files on this machine too."""
         removed = 0
-        while found := (await self.page(subject)).records:
-            await resolve(self._remove([each.id for each in found]))
+        while found := await self._found(subject.customer, 0):
+            await resolve(self._remove([str(each.own) for each in found]))
             removed += len(found)
+        await self._check()
         return Erased(removed, messages=tuple(await resolve(self._clean(subject.customer))))
 
     async def files(self) -> tuple[Path, ...]:

@@ -8,20 +8,25 @@ lists of filters under ``$and`` and ``$or``.
 from __future__ import annotations
 
 from asyncio import to_thread
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import isawaitable
 from typing import Any, NamedTuple, cast
 
 from ...memory.api import (
+    AdapterServices,
     Arguments,
     AsyncInvoke,
     Invoke,
     OperationClass,
     Record,
     Redaction,
+    Row,
     Scope,
     ScopeError,
+    StoreBinding,
     Summary,
 )
+from .public import Public, checked_public, with_public
 from .sync_async import resolve
 from .type_guards import is_dict, is_list
 
@@ -60,6 +65,18 @@ def redacted_texts(value: Any, redaction: Redaction, replace: Callable[[str], st
     if isinstance(value, (list, tuple)):
         return [redacted_texts(each, redaction, replace) for each in cast("list[Any]", value)]
     return replace(value) if isinstance(value, str) else redaction.value(value)
+
+
+def many(value: Any) -> list[Any]:
+    """Return what a call takes one of, or a list of, as a list."""
+    return [] if value is None else [*value] if isinstance(value, (list, tuple)) else [value]
+
+
+def for_each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return *value*, or each in a list of it, changed."""
+    if isinstance(value, (list, tuple)):
+        return [change(each) for each in cast("list[Any]", value)]
+    return change(value)
 
 
 class OwnedRecords:
@@ -134,25 +151,25 @@ class OwnedRecords:
         if self.key is None:
             return Scope()
         owners = [self.owner(each.metadata) for each in self.written(arguments)]
-        demanded = (owner for each in self.filters(arguments) for owner in self.demanded(each))
+        demanded = (owner for each in self._filters(arguments) for owner in self._demanded(each))
         named = [each for each in (*owners, *demanded) if each is not None]
-        if not all(map(self.is_owner, named)):
+        if not all(map(self._is_owner, named)):
             raise ScopeError(f"{self.key!r} must be the id of one customer, as text")
         return Scope(customer=named[0] if len(set(named)) == 1 else None)
 
-    def is_owner(self, value: Any) -> bool:
+    def _is_owner(self, value: Any) -> bool:
         """Tell whether *value* can be the id of one customer."""
         return isinstance(value, str) and value != "*"
 
-    def filters(self, arguments: Arguments) -> list[Any]:
+    def _filters(self, arguments: Arguments) -> list[Any]:
         """Return the filters of a call."""
         return [arguments.get("filter"), arguments.get("where")]
 
-    def demanded(self, given: Any) -> Iterator[Any]:
+    def _demanded(self, given: Any) -> Iterator[Any]:
         """Yield the owners that everything found by a filter has."""
         if is_dict(given):
             for each in given.get("$and", ()):
-                yield from self.demanded(each)
+                yield from self._demanded(each)
             owner = given.get(self.key)
             yield owner.get("$eq") if is_dict(owner) else owner
 
@@ -217,9 +234,9 @@ class OwnedRecords:
         }
 
     def writes(self, collection: str | None) -> dict[str, Any]:
-        """Return the options of a row that writes; its neutral value is None."""
+        """Return the options of a row that writes."""
         owned = {} if self.key is None else {"confine": self.confine_write, "whose": self.whose}
-        return {**self.options(collection), "neutral": _none, "written": self.recorded, **owned}
+        return {**self.options(collection), "written": self.recorded, **owned}
 
     def narrows(self, name: str) -> dict[str, Any]:
         """Return the options of a row whose filter is the argument *name*."""
@@ -233,10 +250,6 @@ class OwnedRecords:
         return arguments[_ROWS] if _ROWS in arguments else self.written(arguments)
 
 
-def _none(_arguments: Arguments) -> None:
-    return
-
-
 class OwnerCheck:
     """
     Refuses calls that replace or remove by its id what is somebody else's.
@@ -245,7 +258,7 @@ class OwnerCheck:
 
     Args:
         find: Asks the store for what is there under the ids of a write or a deletion. May return
-            an awaitable.
+            an awaitable, or a list of them.
         owners: Returns the owners in its answer.
     """
 
@@ -260,7 +273,10 @@ class OwnerCheck:
             return invoke
 
         def called(given: Arguments) -> Any:
-            self._check(self._find(given), call.scope.customer)
+            found = self._find(given)
+            if any(map(isawaitable, many(found))):  # an asynchronous method that does not say so
+                return self._later(found, call, invoke, given)
+            self._check(found, call.scope.customer)
             return invoke(given)
 
         return called
@@ -271,15 +287,49 @@ class OwnerCheck:
             return invoke
 
         async def called(given: Arguments) -> Any:
-            found = await resolve(await to_thread(self._find, given))
-            self._check(found, call.scope.customer)
-            return await invoke(given)
+            return await self._later(to_thread(self._find, given), call, invoke, given)
 
         return called
+
+    async def _later(self, found: Any, call: Any, invoke: Any, given: Arguments) -> Any:
+        found = await resolve(await resolve(found))
+        found = [await resolve(each) for each in found] if is_list(found) else found
+        self._check(found, call.scope.customer)
+        return await invoke(given)
 
     def _check(self, found: Any, customer: str) -> None:
         if any(each != customer for each in self._owners(found)):
             raise ScopeError("tenancy is enforced, and a record is somebody else's")
+
+
+def binding_of(
+    of: OwnedRecords,
+    services: AdapterServices,
+    methods: Mapping[str, Row],
+    check: OwnerCheck,
+    *,
+    is_public: bool,
+    **parts: Any,
+) -> StoreBinding:
+    """Return the binding of a store whose records name their owners: *parts* are its own."""
+    enforces = of.key is not None and services.policy.enforce_tenancy
+    return StoreBinding(
+        methods=with_public(methods, is_public, lambda _: False),
+        public=is_public,
+        around=(check,) if enforces else (),
+        **parts,
+    )
+
+
+def is_nobodys(public: Public, key: str | None, name: str) -> bool:
+    """
+    Tell whether a collection is nobody's personal data, by its *name* and the option *public*.
+
+    Raises:
+        ConfigurationError: It is, and *key* says whose its records are.
+    """
+    nobodys = checked_public(public, ("owner_key", key))
+    return nobodys is True or name in (nobodys or ())
 
 
 def _changes(call: Any) -> bool:

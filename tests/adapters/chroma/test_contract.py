@@ -7,7 +7,7 @@ import pytest
 from mnemoscope.memory.testing import check_adapter
 from tests.kit.chroma_cases import chroma_case, folder_client, new_collection
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("unhurried")]
 
 
 def test_a_collection_in_a_folder_keeps_the_contract(tmp_path):

@@ -1,0 +1,1 @@
+"""Redis, by the indexes of redisvl."""

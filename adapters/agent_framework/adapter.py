@@ -19,6 +19,8 @@ from .messages import redact_messages
 from .subject_data import HistoryData
 
 _MODEL: Final = "agent_framework.model"
+_began = WeakKeyDictionary[Any, float]()
+"""When each run read its history, whichever of its providers did."""
 _told = WeakKeyDictionary[api.ModelAccounting, WeakSet[Any]]()
 """Runs that each scope has counted: an agent may have several providers."""
 
@@ -84,7 +86,7 @@ def bind(
         api.forget("clear", deletes=api.Deletes.SCOPE, **common),
     )
 
-    by, began = services.accounting, WeakKeyDictionary[Any, float]()
+    by = services.accounting
 
     def class_of(base: Any) -> Any:
         table = {name: each for name, each in rows.items() if hasattr(base, name)}
@@ -94,14 +96,14 @@ def bind(
         # The base's, on the guarded provider: they call the guarded methods.
         @wraps(base.before_run)
         async def before_run(self: Any, *, context: Any, **given: Any) -> None:
-            began[context] = by.clock()
+            _began.setdefault(context, by.clock())
             await base.before_run(self, context=context, **given)
 
         @wraps(base.after_run)
         async def after_run(self: Any, *, agent: Any, context: Any, **given: Any) -> None:
             await base.after_run(self, agent=agent, context=context, **given)
             try:
-                took_s = by.clock() - began.pop(context, by.clock())
+                took_s = (now := by.clock()) - _began.get(context, now)
                 told, usage = _told.setdefault(by, WeakSet()), _usage(agent, context.response)
                 if usage is not None and context not in told:
                     told.add(context)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
 
@@ -78,7 +77,7 @@ def _class_of(base: Any) -> Any:
 
 def bind(client: Any, services: api.AdapterServices, /) -> api.StoreBinding:
     """Return the binding of a ``Graphiti``, on any of its databases."""
-    with suppress(AttributeError):  # a model of the user's, without graphiti's tracker
+    if hasattr(client.llm_client, "token_tracker"):  # which a model of the user's may lack
         GraphModelRecorder(services.accounting).watch(client)
     return api.StoreBinding(
         methods=METHODS,

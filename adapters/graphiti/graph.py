@@ -18,9 +18,7 @@ from pydantic import BaseModel
 from ...memory import api
 from ..toolkit.type_guards import is_dict, is_list
 
-_SCHEMA = re.compile(
-    "group_ids?|driver|config|query_vector|edge_type_map|.*(types|labels|embedding)"
-)
+_SCHEMA = re.compile("group_ids?|driver|config|.*(types|labels|embedding|type_map|vector)")
 _ID = re.compile("(.*_)?uuids?|saga_id|entity_edges|episodes")
 _TOLD = re.compile("name|saga|episode_body|content|source_description|query|fact|summary")
 _NOBODY = frozenset({None, "", "_"})  # what graphiti calls the group of what has none

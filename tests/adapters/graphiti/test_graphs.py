@@ -499,6 +499,7 @@ async def test_a_graph_that_is_only_asked_for_is_not_made(falkor, scope_and_sink
     graph = scope.guard(falkor, adapter=ADAPTER)
     assert graph is not falkor
     assert await records_of(scope, "nobody-1") == []
+    assert "nobody-1" not in await falkor.driver.client.list_graphs()
     await provider_of(scope).erase(DataSubject(customer="nobody-1"))
     assert "nobody-1" not in await falkor.driver.client.list_graphs()
 

@@ -35,6 +35,7 @@ from tests.kit.vector_tables import (
 
 ADA = "ada.lovelace@example.com"
 OTHER = "c-43"
+PATIENT = {f"deadline_{each}_s": GIVE_UP_S for each in ("recall", "remember", "forget")}
 SUBJECT = DataSubject(customer=CUSTOMER)
 
 
@@ -62,14 +63,14 @@ def bare(request):
 @pytest.fixture
 def scope_and_sink():
     """Return a scope with default settings, and what it is told."""
-    with scope_for_tests() as made:
+    with scope_for_tests(**PATIENT) as made:
         yield made
 
 
 @pytest.fixture
 def enforced():
     """Return a scope that enforces tenancy, and what it is told."""
-    with scope_for_tests(tenancy="enforce") as made:
+    with scope_for_tests(tenancy="enforce", **PATIENT) as made:
         yield made
 
 

@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from mnemoscope.memory import Settings
-from mnemoscope.memory.settings import variable_of
 from tests.kit.chart import Chart, ChartError, containers_in, only, pods_in
 from tests.kit.empty_environments import ROOT
 
@@ -171,7 +170,7 @@ def test_a_root_is_read_only_and_each_path_is_on_a_volume(chart, values):
 
 def test_the_settings_that_it_sets_are_settings(all_of_it):
     """A variable that nothing reads would be a mistake that nobody sees."""
-    known = {variable_of(name) for name in Settings.__struct_fields__}
+    known = {f"MNEMOSCOPE_{name.upper()}" for name in Settings.__struct_fields__}
     named = {
         each["name"]
         for _name, pod in pods_in(all_of_it)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from functools import cache
 
 import pytest
 from hypothesis import example, given
@@ -12,10 +11,8 @@ from presidio_analyzer import EntityRecognizer
 
 from mnemoscope.memory.privacy.engine import engine
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
-from mnemoscope.telemetry.event.subject import SubjectKeys
 
 LABEL = "support bob"
-KEYS = SubjectKeys(b"sixteen bytes or more")
 
 
 @pytest.fixture
@@ -113,23 +110,25 @@ PIECES = (
 )
 
 
-@cache
-def used_by_all():
+@pytest.fixture(scope="module")
+def used_by_all(keys):
     """Return one redactor for all texts and customers: each has had what others had."""
-    return build_redactor(model="none", keys=KEYS)
+    return build_redactor(model="none", keys=keys)
 
 
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=3), st.permutations(CUSTOMERS))
 @example([CLEAN], CUSTOMERS)
 @example([base64.b64encode(CLEAN.encode()).decode()], CUSTOMERS)
 @example([PROMPTS[1], "c-4711"], CUSTOMERS)
-def test_whoever_came_before_a_customer_gets_what_they_would_get_alone(pieces, customers):
+def test_whoever_came_before_a_customer_gets_what_they_would_get_alone(
+    used_by_all, keys, pieces, customers
+):
     """Whatever is in a text, plain, in base64 or disguised, and whoever had it before."""
     text = " ".join(pieces)
     for each in customers:
-        alone = build_redactor(model="none", keys=KEYS)
+        alone = build_redactor(model="none", keys=keys)
         expected = alone.begin(known=(each,), tenant="acme")
-        told = used_by_all().begin(known=(each,), tenant="acme")
+        told = used_by_all.begin(known=(each,), tenant="acme")
 
         assert told.text(text) == expected.text(text)
         assert told.counts == expected.counts

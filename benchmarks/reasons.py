@@ -31,9 +31,10 @@ REASONS: Final = {
     "caller, five sinks, default settings": (
         "two hand-overs between threads, each of which waits for the interpreter's lock. Tried "
         "were a client's own timeout in place of a thread, which ends no call of a server that "
-        "answers byte by byte (not taken); stores that cannot hang called without a thread "
-        "(kept); fewer hand-overs, 1,185 → 343 µs at the 99th percentile of a mem0 search on a "
-        "machine with a load of 28 (kept)."
+        "answers byte by byte (not taken); each read, write and lock with what the whole call has "
+        "left, for SQLite and requests by REST (kept, `python -m benchmarks.deadlines`); stores "
+        "that cannot hang called without a thread (kept); fewer hand-overs, 1,185 → 343 µs at the "
+        "99th percentile of a mem0 search on a machine with a load of 28 (kept)."
     ),
     "guarded in-process store": (
         "it runs without a thread, and takes 16.5 µs, less than a span, where all is warm, and "

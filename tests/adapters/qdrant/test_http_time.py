@@ -20,7 +20,7 @@ from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.patience import GIVE_UP_S, until
 
 SHORT_S = 0.2
-KEPT = httpx.Limits(max_connections=2, max_keepalive_connections=2)
+KEPT = httpx.Limits(max_connections=2, max_keepalive_connections=2, keepalive_expiry=int(GIVE_UP_S))
 
 
 class Server:
@@ -204,6 +204,35 @@ class TestEveryWait:
         assert found(make_scope(GIVE_UP_S).qdrant(bare)) == [7]
         assert proxy.connections == 2
 
+    def test_for_an_answer_that_never_ends_ends(self, connect, make_scope):
+        """It comes as fast as it is read, so that no read of it waits at all."""
+        stop, scope = threading.Event(), make_scope()
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+
+            def pour():
+                client, _address = listening.accept()
+                with client, contextlib.suppress(OSError):
+                    client.sendall(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+                    while not stop.is_set():
+                        client.sendall(b"1\r\n \r\n" * 10)
+
+            pouring = threading.Thread(target=pour)
+            pouring.start()
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            answer = found(scope.qdrant(connect(url)))
+            stop.set()
+            pouring.join(GIVE_UP_S)
+
+        assert answer == []
+        assert scope.last_outcome().status == "timeout"
+
+    def test_for_a_handshake_ends(self, fault_proxy, connect, make_scope):
+        """Where a connection is encrypted, before anything is asked on it."""
+        scope, url = make_scope(), fault_proxy(mode="swallow").url.replace("http:", "https:")
+
+        assert found(scope.qdrant(connect(url))) == []
+        assert scope.last_outcome().status == "timeout"
+
     def test_for_a_connection_ends(self, unanswered, connect, make_scope):
         """A firewall that drops what it does not like answers nothing at all."""
         scope = make_scope()
@@ -211,14 +240,18 @@ class TestEveryWait:
         assert found(scope.qdrant(connect(unanswered))) == []
         assert scope.last_outcome().status == "timeout"
 
-    def test_for_a_reader_ends(self, fault_proxy, connect, make_scope):
+    def test_for_a_reader_ends(self, connect, make_scope):
         """A server that takes nothing holds whoever writes."""
-        scope = make_scope()
-        client = scope.qdrant(connect(fault_proxy(mode="swallow").url))
-        vectors = [[0.5] * 2_000] * 500
-        client.query_batch_points(
-            "facts", [models.QueryRequest(query=each, limit=1) for each in vectors]
-        )
+        few = (socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+        scope = make_scope(2.0)
+        with socket.socket() as listening:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            listening.bind(("127.0.0.1", 0))
+            listening.listen()
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            bare = connect(url, transport=httpx.HTTPTransport(socket_options=[few]))
+            asked = [models.QueryRequest(query=[0.123456789] * 2_000, limit=1)] * 20
+            scope.qdrant(bare).query_batch_points("facts", asked)
 
         assert scope.last_outcome().status == "timeout"
 
@@ -247,7 +280,7 @@ class TestEveryWait:
     def test_for_a_free_connection_ends(self, fault_proxy, connect, make_scope):
         """All of the pool's are taken, by calls of the application's that hang."""
         proxy = fault_proxy(mode="swallow")
-        bare, scope = connect(proxy.url, timeout=3), make_scope()
+        bare, scope = connect(proxy.url), make_scope()
         client = scope.qdrant(bare)
         beside = [threading.Thread(target=_tried, args=(bare,)) for _ in range(2)]
         for each in beside:
@@ -255,6 +288,7 @@ class TestEveryWait:
         assert until(lambda: proxy.connections == 2)
         answer, status = found(client), scope.last_outcome().status
         were_at_work = all(each.is_alive() for each in beside)
+        proxy.close()
         for each in beside:
             each.join(GIVE_UP_S)
 

@@ -50,7 +50,7 @@ def _redacted(name: str, value: Any, redaction: api.Redaction) -> Any:
     if _SCHEMA.fullmatch(name):
         return value
     if isinstance(value, BaseModel):
-        return value
+        return value.model_copy(update=redact(dict(value), redaction))
     if is_list(value):
         return [_redacted(name, each, redaction) for each in value]
     is_id = isinstance(value, str) and _ID.fullmatch(name)

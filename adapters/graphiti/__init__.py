@@ -8,4 +8,6 @@ from typing import Any
 def __getattr__(name: str) -> Any:
     if name == "ADAPTER" and "graphiti_core" in sys.modules:
         return import_module(".adapter", __name__).ADAPTER
-    raise (ImportError if name == "ADAPTER" else AttributeError)(f"{name}: no graph is in use")
+    if name == "ADAPTER":
+        raise ImportError("no graph is in use", name="graphiti_core")
+    raise AttributeError(name)

@@ -7,8 +7,10 @@ import re
 import warnings
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from graphiti_core import Graphiti
 from graphiti_core.cross_encoder.client import CrossEncoderClient
@@ -115,9 +117,15 @@ def graph_on(driver: GraphDriver) -> Graphiti:
 
 async def kuzu_graph(folder: Path | str = ":memory:") -> Graphiti:
     """Return an empty graph on Kuzu, embedded."""
+    import kuzu
     from graphiti_core.driver.kuzu_driver import KuzuDriver
 
-    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+    # Each reserves eight terabytes of addresses unless it is told less: a process has room for few.
+    small = partial(kuzu.Database, max_db_size=1 << 30)
+    with (
+        warnings.catch_warnings(action="ignore", category=DeprecationWarning),
+        patch.object(kuzu, "Database", small),
+    ):
         driver: Any = KuzuDriver(str(folder))
     driver._database = ""  # as graphiti's own tests set it: without it no group id is taken
     await driver.graph_ops.build_indices_and_constraints(driver)

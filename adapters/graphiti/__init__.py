@@ -8,6 +8,5 @@ from typing import Any
 def __getattr__(name: str) -> Any:
     if name == "ADAPTER" and "graphiti_core" in sys.modules:
         return import_module(".adapter", __name__).ADAPTER
-    if name == "ADAPTER":
-        raise ImportError("no graph is in use", name="graphiti_core")
-    raise AttributeError(name)
+    kind = ImportError if name == "ADAPTER" else AttributeError
+    raise kind(f"{name}: no graph is in use", name="graphiti_core")

@@ -72,8 +72,7 @@ class GraphModelRecorder(ModelCallRecorder):
 def _class_of(base: Any) -> Any:
     methods = GuardedMethods(table=METHODS, client_types=(Graphiti,), not_guarded=_UNGUARDED)
     guarded = guarded_class(base, methods)
-    # Its quick start calls it, and it calls `search_`.
-    setattr(guarded, "_search", vars(Graphiti)["_search"])  # noqa: B010 - not ours to write
+    setattr(guarded, "_search", vars(Graphiti)["_search"])  # noqa: B010 - its quick start's
     return guarded
 
 

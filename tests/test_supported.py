@@ -26,7 +26,7 @@ def test_a_proof_is_a_test_of_what_it_is_said_of(row, kind):
     path, _, name = row.proofs[kind].partition("::")
     test = ROOT / path
     kit = ROOT / "tests" / "kit"
-    beside = [test, test.parent / "conftest.py", kit / "adapter_cases.py", kit / "every_store.py"]
+    beside = [test, test.parent / "conftest.py", kit / "every_store.py", *kit.glob("*_cases.py")]
     code = "".join(each.read_text("utf-8") for each in beside if each.exists())
     classes = re.findall(r"`(\w+)`", row.what)
 

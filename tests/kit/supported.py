@@ -56,7 +56,9 @@ _STORES = {
     ),
 }
 _TABLES, _GRAPHS = f"{_ADAPTERS}/pgvector", f"{_ADAPTERS}/graphiti"
-_OPENAI = f"{_DOORS}/openai_agents"
+_CHROMA, _REDIS = f"{_ADAPTERS}/chroma", f"{_ADAPTERS}/redis"
+_OPENAI, _LLAMA, _CREW = (f"{_DOORS}/{each}" for each in ("openai_agents", "llama_index", "crewai"))
+_MICROSOFT = f"{_DOORS}/agent_framework/test_history.py"
 _AGENTS = f"{_DOORS}/langgraph_agents/test_quick_starts.py"
 
 
@@ -185,6 +187,36 @@ SUPPORTED = (
         },
     ),
     Supported(
+        "`Collection`, `AsyncCollection` of Chroma",
+        "chromadb",
+        {
+            "contract": (
+                f"{_CHROMA}/test_contract.py::test_a_collection_in_a_folder_keeps_the_contract"
+            ),
+            "quick start": (
+                f"{_CHROMA}/test_collections.py::test_the_quick_start_works_behind_the_guard"
+            ),
+            "export and erasure": (
+                f"{_CHROMA}/test_collections.py::test_all_pages_are_listed_and_erased"
+            ),
+        },
+        cannot_tell="Chroma's own service; an embedded one keeps ids in its queue",
+    ),
+    Supported(
+        "`SearchIndex`, `AsyncSearchIndex` of Redis",
+        "redisvl",
+        {
+            "contract": f"{_REDIS}/test_contract.py::test_an_index_keeps_the_contract",
+            "quick start": (
+                f"{_REDIS}/test_indexes.py::test_the_quick_start_works_behind_the_guard"
+            ),
+            "export and erasure": (
+                f"{_REDIS}/test_indexes.py::test_all_pages_are_listed_and_erased"
+            ),
+        },
+        cannot_tell="a cluster; keys that the index does not have",
+    ),
+    Supported(
         "`VectorTable`, `AsyncVectorTable`",
         "psycopg",
         {
@@ -245,6 +277,49 @@ SUPPORTED = (
             ),
         },
         "openai_agents",
+    ),
+    Supported(
+        "History providers of Microsoft's Agent Framework",
+        "agent-framework-core",
+        {
+            "contract": f"{_MICROSOFT}::test_the_provider_keeps_the_contract",
+            "quick start": f"{_MICROSOFT}::test_a_conversation_goes_on_over_two_turns",
+            "export and erasure": (
+                f"{_MICROSOFT}::test_a_customer_is_exported_and_erased_with_all_their_sessions"
+            ),
+        },
+        "agent_framework",
+        "Redis and other databases of its sessions",
+    ),
+    Supported(
+        "Memories and chat stores of LlamaIndex",
+        "llama-index-core",
+        {
+            "contract": f"{_LLAMA}/test_contract.py::test_each_kind_keeps_the_contract",
+            "quick start": (
+                f"{_LLAMA}/test_agents.py::test_an_agent_with_memory_works_as_its_page_says"
+            ),
+            "export and erasure": (
+                f"{_LLAMA}/test_agents.py::test_a_customers_sessions_are_exported_and_erased"
+            ),
+        },
+        "llama_index",
+        "PostgreSQL as its database",
+    ),
+    Supported(
+        "Memory storages of CrewAI",
+        "crewai",
+        {
+            "contract": f"{_CREW}/test_contract.py::test_lancedb_in_a_folder_keeps_the_contract",
+            "quick start": (
+                f"{_CREW}/test_memory.py::test_the_quick_start_of_memory_works_behind_the_guard"
+            ),
+            "export and erasure": (
+                f"{_CREW}/test_memory.py::test_a_customers_records_are_exported_and_erased"
+            ),
+        },
+        "crewai",
+        "Qdrant Edge as its storage",
     ),
 )
 

@@ -187,7 +187,7 @@ SUPPORTED = (
         },
     ),
     Supported(
-        "`Collection`, `AsyncCollection` of Chroma",
+        "`Collection` of Chroma, sync and async",
         "chromadb",
         {
             "contract": (

@@ -31,8 +31,8 @@ REASONS: Final = {
     "caller, five sinks, default settings": (
         "two hand-overs between threads, each of which waits for the interpreter's lock. Tried "
         "were a client's own timeout in place of a thread, which ends no call of a server that "
-        "answers byte by byte (not taken); each read, write and lock with what the whole call has "
-        "left, for SQLite and requests by REST (kept, `python -m benchmarks.deadlines`); stores "
+        "answers byte by byte (not taken); each read and write with what the whole call has left, "
+        "for requests by REST (kept, `python -m benchmarks.deadlines`); stores "
         "that cannot hang called without a thread (kept); fewer hand-overs, 1,185 → 343 µs at the "
         "99th percentile of a mem0 search on a machine with a load of 28 (kept)."
     ),
@@ -45,11 +45,13 @@ REASONS: Final = {
         "clients that another thread can end."
     ),
     "SqliteSaver": (
-        "most of it is there without a deadline. Calls stay on their caller's thread, each wait "
-        "with what the call has left: put 221 · 256 · 969 → 199 · 224 · 461 µs, get_tuple 91 · 99 "
-        "· 176 → 47 · 52 · 110, of which 187 · 213 · 562 and 40 · 47 · 116 are there without one "
-        "(`python -m benchmarks.deadlines`, a quiet machine). A watchdog that calls `interrupt` "
-        "was not built: it ends whatever else runs on the connection."
+        "two hand-overs to a thread that can be given up. Tried was its caller's thread, with the "
+        "saver's lock, a locked database and, by SQLite's progress handler, a statement ended by "
+        "the time that is left: put 221 · 256 · 969 → 199 · 224 · 461 µs, get_tuple 91 · 99 · 176 "
+        "→ 47 · 52 · 110, of which 187 · 213 · 562 and 40 · 47 · 116 are there without a deadline. "
+        "Taken back: the handler waits for the interpreter's lock inside SQLite, and whoever uses "
+        "the connection beside it waits for SQLite with that lock, for ever. `interrupt` from a "
+        "watchdog was not built, since it ends whatever else runs on the connection."
     ),
     "guarded in-process store": (
         "it runs without a thread, and takes 16.5 µs, less than a span, where all is warm, and "

@@ -7,12 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import orjson
-import pytest
 
 from tests.kit.patience import GIVE_UP_S, UNHURRIED, until
 
@@ -150,11 +148,3 @@ def beat_of(folder: Path) -> int | None:
     with suppress(OSError, ValueError):
         return json.loads((folder / "beat.json").read_text())["pid"]
     return None
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    """Return a home without a relay."""
-    made = World(tmp_path)
-    yield made
-    made.close()

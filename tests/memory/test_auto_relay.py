@@ -7,16 +7,24 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mnemoscope.memory import Mnemoscope, context, load_settings
-from tests.kit.auto_relays import beat_of
+from tests.kit.auto_relays import World, beat_of
 from tests.kit.patience import GIVE_UP_S, until
 
-pytest_plugins = ["tests.kit.auto_relays"]
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """Return a home without a relay."""
+    made = World(tmp_path)
+    yield made
+    made.close()
 
 
 def left_in(folder: Path) -> list[Path]:

@@ -132,7 +132,8 @@ class GraphData:
         if self._driver.provider is GraphProvider.FALKORDB:
             own = self._driver.with_database(group)
             # A graph that is asked and not there is made, under the customer's id.
-            if (building := vars(own).get("_init_task")) is not None:
+            building: Any = getattr(own, "_init_task", None)
+            if building is not None:
                 await building  # of its indices, which would make an erased graph again
             if vars(own) != vars(self._driver) and group in await own.client.list_graphs():
                 graphs.append(own)

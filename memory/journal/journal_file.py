@@ -116,9 +116,9 @@ class JournalFile:
         self._writing, self._reading = SqliteLock(), SqliteLock()
         self._connections: list[sqlite3.Connection] = []  # the writer, the reader
         self._inode: tuple[int, int] | None = None
-        self._turns = -1
+        self._turns: list[int] = []  # the descriptor of the file whose lock is the turn to write
         # Not at exit, when threads may still be inside SQLite: it would read freed memory.
-        weakref.finalize(self, _close, self._connections).atexit = False
+        weakref.finalize(self, _let_go, self._connections, self._turns).atexit = False
         reset_after_fork(self)
 
     def forked(self) -> None:
@@ -127,7 +127,7 @@ class JournalFile:
             # A reference that is never given back: no destructor may close this connection.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
         self._connections.clear()
-        self._end_turns()
+        _end_turns(self._turns)
 
     def open(self) -> None:
         """
@@ -208,10 +208,10 @@ class JournalFile:
         """Let go of the file."""
         with self._writing, self._reading:
             # Closing the last connection runs a checkpoint, beside which nobody may write.
-            if self._turns != -1:
+            if self._turns:
                 with suppress(OSError), self._turn():
                     _close(self._connections)
-            self._end_turns()
+            _end_turns(self._turns)
 
     # -- opening -----------------------------------------------------------------------------------
 
@@ -224,9 +224,9 @@ class JournalFile:
             return self._connections
         with self._reading:  # closed while somebody reads, SQLite would read freed memory
             _close(self._connections)  # it was replaced
-        if self._turns == -1:
+        if not self._turns:
             lock = self.path.with_name(f"{self.path.name}.lock")
-            self._turns = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+            self._turns.append(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600))
         with self._turn():
             writer = _connected(self.path)
             try:
@@ -272,7 +272,7 @@ class JournalFile:
         deadline = time.monotonic() + BUSY_S
         while True:
             try:
-                fcntl.flock(self._turns, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._turns[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() >= deadline:
@@ -281,12 +281,7 @@ class JournalFile:
         try:
             yield
         finally:
-            fcntl.flock(self._turns, fcntl.LOCK_UN)
-
-    def _end_turns(self) -> None:
-        fd, self._turns = self._turns, -1
-        if fd != -1:
-            os.close(fd)
+            fcntl.flock(self._turns[0], fcntl.LOCK_UN)
 
     # -- room --------------------------------------------------------------------------------
 
@@ -412,6 +407,16 @@ def _explained(path: Path) -> Generator[None]:
     except sqlite3.Error as exc:
         name = getattr(exc, "sqlite_errorname", None) or type(exc).__name__
         raise JournalError(path, name) from None
+
+
+def _let_go(connections: list[sqlite3.Connection], turns: list[int]) -> None:
+    _close(connections)
+    _end_turns(turns)
+
+
+def _end_turns(turns: list[int]) -> None:
+    while turns:
+        os.close(turns.pop())
 
 
 def _close(connections: list[sqlite3.Connection]) -> None:

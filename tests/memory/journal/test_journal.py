@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,15 @@ def waiting(journal: Journal, database: Database = CRM) -> list[str]:
     return [each.write.id for each in found if each.write is not None]
 
 
+def open_below(folder: Path) -> list[str]:
+    """Return the names of the files in *folder* that this process has open."""
+    found = []
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # the one that lists them
+            found.append(each.readlink())
+    return [each.name for each in found if each.parent == folder]
+
+
 def test_what_was_kept_waits_in_order_and_is_read_as_it_was(journal):
     """The oldest first, with all that was said of it."""
     write = a_write("a", arguments='{"text":"tea"}', labels={"tenant": "acme"}, customer="c-1")
@@ -118,6 +128,20 @@ def test_all_processes_have_one_order(journal, open_journal):
     other.settle(queue_of(other), done=[first])
 
     assert waiting(journal) == waiting(other) == ["b", "c"]
+
+
+def test_a_journal_that_is_dropped_while_open_leaves_no_file_open(tmp_path, faults):
+    """A late answer opens it again after `close`, and nobody closes it then."""
+    journal = Journal(tmp_path / "dropped", key=bytes(32), faults=faults)
+    keep(journal, "a")
+    journal.close()
+    assert waiting(journal) == ["a"]
+    assert open_below(tmp_path)
+
+    del journal
+    gc.collect()
+
+    assert not open_below(tmp_path)
 
 
 def test_each_database_has_a_queue_of_its_own(journal):

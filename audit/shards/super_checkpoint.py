@@ -74,9 +74,12 @@ class SuperSigner:
         """Sign, unless this or another process did so within a minute, or is at it here."""
         if self._clock() >= self._due_at and self._guard.acquire(blocking=False):
             try:
-                self._due_at = self._clock() + EVERY_S
+                due_at, self._due_at = self._due_at, self._clock() + EVERY_S
                 with suppress(AuditError), self._logs[0].begun() as first:
-                    row: Any = first and first.execute(_LATEST_US, (SHARDS_SIGNED,)).fetchone()
+                    if first is None:
+                        self._due_at = due_at  # with the first events, and not a minute later
+                        return
+                    row: Any = first.execute(_LATEST_US, (SHARDS_SIGNED,)).fetchone()
                     age_us = self._logs[0].now_us() - row[0] if row else None
                     if age_us is None or not 0 <= age_us < EVERY_S * 1e6:
                         self.sign()
@@ -185,25 +188,34 @@ def _check_shard(
                 if signed:
                     most = max(int(each[1]) for each in signed)
                     report.tampered(f"shard {number} is missing: {most:,} events of it are signed")
+                elif [_NONE] in claims:
+                    report.is_empty = True
+                else:
+                    what = f"shard {number} has no event, and no checkpoint says whether it had one"
+                    report.find(FindingKind.UNVERIFIABLE, what)
                 return
             if not signed:
                 what = f"no checkpoint over the shards has shard {number} (yet)"
                 report.find(FindingKind.UNVERIFIABLE, what)
-            for wrong in dict.fromkeys(_wrong(snapshot, signed)):
-                report.tampered(f"shard {number} {wrong}")
+            for kind, wrong in dict.fromkeys(_wrong(snapshot, signed)):
+                report.find(kind, f"shard {number} {wrong}")
     except AuditError as exc:
         report.find(FindingKind.UNVERIFIABLE, f"shard {number} cannot be read: {exc}")
 
 
-def _wrong(snapshot: Snapshot, claims: Sequence[Sequence[str]]) -> Iterator[str]:
-    hashes = StoredHashes(snapshot)
+def _wrong(
+    snapshot: Snapshot, claims: Sequence[Sequence[str]]
+) -> Iterator[tuple[FindingKind, str]]:
+    hashes, tampered = StoredHashes(snapshot), FindingKind.TAMPERED
     for origin, size, root in claims:
         if origin != snapshot.origin:
-            yield f"is another log: {snapshot.origin} stands where {origin} was signed"
+            yield tampered, f"is another log: {snapshot.origin} stands where {origin} was signed"
+        elif int(size) > snapshot.size and snapshot.connection.is_replica():
+            yield FindingKind.UNVERIFIABLE, "is behind: this replica has fewer events than signed"
         elif int(size) > snapshot.size:
-            yield "was put back or cut: it has fewer events than were signed"
+            yield tampered, "was put back or cut: it has fewer events than were signed"
         elif Prover(hashes, int(size)).root() != base64.b64decode(root):
-            yield "was rewritten: it has another root than was signed"
+            yield tampered, "was rewritten: it has another root than was signed"
 
 
 def signed_shards(first: Snapshot) -> set[int]:

@@ -19,7 +19,7 @@ from ..store.snapshot import Snapshot
 from ..store.tree import StoredHashes
 from ..verification.tree import size_of
 from .record import EVENT, CopyRecord, SealedDetail, checkpoint_record
-from .target import Target
+from .target import CopyError, Target
 
 BATCH, BATCH_BYTES = 16_384, 16 << 20
 """Events that are sent at once, and the bytes of them after which no further one is added."""
@@ -56,7 +56,7 @@ def ship(log: AuditLog, target: Target, *, with_details: bool = False) -> Iterat
     At the end of the log it yields, and looks again when the next one is wanted.
 
     Raises:
-        CopyError: The target cannot be asked or written.
+        CopyError: The target cannot be asked or written, or is ahead of the replica that is read.
         AuditError: The log cannot be read.
         TamperedError: The log is older than its copy, or events are missing in it.
     """
@@ -66,6 +66,11 @@ def ship(log: AuditLog, target: Target, *, with_details: bool = False) -> Iterat
     while True:
         with log.reading() as snapshot:
             size = snapshot.size
+            if at > size and snapshot.origin == origin and snapshot.connection.is_replica():
+                raise CopyError(
+                    f"its copy has {at:,} events, and this replica has {size:,} so far: ask again "
+                    "when it has caught up, or name the primary"
+                )
             if at > size or snapshot.origin != origin:
                 raise TamperedError(
                     f"its copy has {at:,} events and it has {size:,}: it was put back"

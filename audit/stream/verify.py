@@ -17,7 +17,7 @@ from ..store.roll import NOBODY
 from ..verification.clocks import check_clocks
 from ..verification.events import Pass, row_of
 from ..verification.report import FindingKind, Verification
-from ..verification.tree import UNSIGNED, Notary, size_of
+from ..verification.tree import BEYOND, UNSIGNED, Notary, size_of
 from ..verification.whole import SIGNED_WITHIN_S
 from ..verification.writers import Endings, check_endings, check_gaps, check_spools
 from .record import CHECKPOINT, EVENT, CopyRecord, proven
@@ -201,6 +201,9 @@ class _WholeCopy:
         elif tree is None and 0 < size <= self._at:
             what = "comes before all that is here, and has no proof with it"
             report.find(FindingKind.UNVERIFIABLE, f"a checkpoint of {size:,} events {what}")
+        elif wrong == BEYOND and not leaf:  # the log may have had them, and the copy not yet
+            what = f"a checkpoint of {size:,} events, kept elsewhere, is of more than the copy has"
+            report.find(FindingKind.UNVERIFIABLE, f"{what}: it is behind, or was cut back")
         elif wrong:
             report.tampered(f"the checkpoint of {size:,} events {wrong}")
         else:

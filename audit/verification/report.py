@@ -50,6 +50,7 @@ class Verification:
         removals: What was removed, as the log says: when, by which process, and how much.
         covered_less: What of an older version's events is not covered as today's is.
         not_covered: What nothing that was checked vouches for.
+        is_empty: Whether it is a shard of which it is signed that it has had no event.
         findings: What does not hold, by kind: the first of them, in words without personal data.
     """
 
@@ -73,6 +74,7 @@ class Verification:
     removals: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     covered_less: list[str] = field(default_factory=list[str])
     not_covered: tuple[str, ...] = NOT_COVERED
+    is_empty: bool = False
     findings: dict[FindingKind, list[str]] = field(
         default_factory=lambda: {each: [] for each in FindingKind}
     )
@@ -92,13 +94,13 @@ class Verification:
 
     @property
     def state(self) -> str:
-        """``ok``, or the gravest kind of what was found."""
+        """``ok``, ``empty`` of a shard without events, or the gravest kind of what was found."""
         grave = (
             each
             for each in (FindingKind.TAMPERED, FindingKind.UNVERIFIABLE, FindingKind.LOSS)
             if self.counts[each]
         )
-        return next(grave, "ok")
+        return next(grave, "empty" if self.is_empty else "ok")
 
     def verdict(self) -> str:
         """Return one line for a person."""

@@ -13,6 +13,7 @@ from ..store.heads import signed_us_of
 from ..store.snapshot import Snapshot
 
 UNSIGNED = "is not signed by the log"
+BEYOND = "is of more events than there are: the log was cut, or an old copy put back"
 
 
 class TreeGrowth:
@@ -148,7 +149,7 @@ class Notary:
         # Every size that a note names was asked for, so that none here is beyond the log.
         root = roots.get(claimed.size)
         if root is None:
-            return "is of more events than there are: the log was cut, or an old copy put back"
+            return BEYOND
         return "" if root == claimed.root else "has another root than its events"
 
 

@@ -35,6 +35,7 @@ from .report import FindingKind, Verification
 from .subjects import check_keys, check_subjects
 from .tables import Tables, wrong_tiles
 from .tree import (
+    BEYOND,
     CheckpointResult,
     Notary,
     StoredCheckpoint,
@@ -47,6 +48,7 @@ from .tree import (
 )
 from .writers import Elsewhere, Endings, check_endings, check_gaps, check_spools, nowhere_else
 
+_AHEAD = "a checkpoint of {:,} events is of more than this replica has: it is behind, or was cut"
 SIGNED_WITHIN_S = 10.0
 """Seconds after which an event that nothing signs is a finding: a writer signs within one."""
 
@@ -430,7 +432,10 @@ class _Whole:
     def _count_checkpoint(self, checked: CheckpointResult, covered: int) -> None:
         self.report.checkpoints += 1
         if checked.wrong:
-            self.report.tampered(checked.wrong)
+            # Of a log that is behind, a checkpoint kept elsewhere is of what comes yet.
+            is_behind = checked.wrong.endswith(BEYOND) and self._snapshot.connection.is_replica()
+            kind = FindingKind.UNVERIFIABLE if is_behind else FindingKind.TAMPERED
+            self.report.find(kind, _AHEAD.format(checked.size) if is_behind else checked.wrong)
         elif not checked.is_own and checked.size > covered:
             whose = "is signed with a secret that is not here"
             self.report.find(

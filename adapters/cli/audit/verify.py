@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 _CODES = {
     "ok": 0,
+    "empty": 0,
     FindingKind.TAMPERED: TAMPERED,
     FindingKind.LOSS: LOSS,
     FindingKind.UNVERIFIABLE: INCOMPLETE,
 }
 _WORDS = {
     "ok": "OK",
+    "empty": "EMPTY",
     FindingKind.TAMPERED: "TAMPERED",
     FindingKind.LOSS: "LOSS DECLARED",
     FindingKind.UNVERIFIABLE: "UNVERIFIABLE",

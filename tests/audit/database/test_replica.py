@@ -14,7 +14,9 @@ import psycopg
 import pytest
 
 from mnemoscope.audit import AuditError, AuditLog
+from mnemoscope.audit.stream import CopyError
 from tests.kit.command_line import run
+from tests.kit.memory_copy import MemoryCopy, ship_all
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.postgres import Postgres
 from tests.kit.writer_kills import verify
@@ -138,6 +140,34 @@ def test_nothing_is_written_after_asking_a_replica(log, read_url, subject_keys, 
             copy.append([event_factory()])
         with pytest.raises(AuditError, match="Name the primary"):
             copy.subjects.erase(log.subjects.resolve("ada@example.com"), None)
+
+
+@pytest.fixture
+def behind(primary, replica, log, read_url, subject_keys, event_factory):
+    """Return a replica that has the first events of the log, and has stopped to follow it."""
+    log.append([event_factory() for _ in range(50)])
+    log.checkpoint_now()
+    with closing(AuditLog(read_url, subject_keys)) as copy:
+        caught_up(log, copy)
+        with psycopg.connect(f"host={replica} user=postgres", autocommit=True) as connection:
+            connection.execute("SELECT pg_wal_replay_pause()")
+            log.append([event_factory() for _ in range(50)])
+            yield copy
+            connection.execute("SELECT pg_wal_replay_resume()")
+
+
+def test_a_replica_that_lags_is_behind_and_was_not_put_back(behind, log):
+    """Whatever has more than it: a copy that goes on, and a checkpoint that is kept elsewhere."""
+    copy = MemoryCopy()
+    note = log.checkpoint_now()
+    ship_all(log, copy)
+
+    with pytest.raises(CopyError, match="ask again when it has caught up"):
+        ship_all(behind, copy)
+    found = verify(behind, checkpoints=[note])
+    assert found.state == "unverifiable"
+    assert "it is behind, or was cut" in found.findings["unverifiable"][0]
+    assert verify(behind).state == "ok"
 
 
 def test_partitions_arrive_there(log, read_url, subject_keys, event_factory, monkeypatch):

@@ -95,6 +95,36 @@ def test_a_shard_that_is_gone_shows(files, capsys, number):
     ]
 
 
+def test_a_shard_without_events_is_empty_and_not_ok(sharded, capsys):
+    """Where the checkpoint over the shards says that it had none."""
+    sharded.write(SHARDS, TENANTS[:1])
+
+    code, verdicts, _tampered = found(capsys)
+
+    assert code == 0
+    assert {each.split(": ")[1] for each in verdicts} == {"OK", "EMPTY"}
+
+
+def test_a_shard_without_events_of_which_nothing_is_signed_is_unknown(sharded, files, capsys):
+    """Whether it had any cannot be told: the checkpoints over the shards went with the others."""
+    kept = sharded.log().shards[0].path
+    sharded.write(1, ["tenant-1"])
+    with sqlite3.connect(kept) as connection:
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("DELETE FROM audit_event WHERE operation = 'shards.signed'")
+    for path in files[1:]:
+        for each in path.parent.glob(f"{path.name}*"):
+            each.unlink()
+
+    code, verdicts, _tampered = found(capsys)
+
+    assert code == 1
+    assert [each.split(": ")[1] for each in verdicts[1:]] == ["UNVERIFIABLE"] * (SHARDS - 1)
+
+
 def test_no_answer_is_over_fewer_shards_than_there_are(files, capsys):
     """A command says which one is missing, rather than to leave it out."""
     for each in files[2].parent.glob(f"{files[2].name}*"):

@@ -209,8 +209,10 @@ def test_another_key_signed_nothing_here(log, copy, verified):
     assert found.signed == 0
 
 
-def test_a_checkpoint_that_is_kept_elsewhere_shows_that_the_copy_was_cut(log, copy, verified):
-    """Cut back to an earlier checkpoint, it fits together."""
+def test_a_checkpoint_that_is_kept_elsewhere_shows_that_the_copy_is_behind_or_cut(
+    log, copy, verified
+):
+    """Cut back to an earlier checkpoint it fits together, and so does one that lags behind."""
     note = log.checkpoint_now()
     noted = [each.seq for each in copy.kept if each.kind == "checkpoint"]
     assert len(noted) >= 1
@@ -219,8 +221,19 @@ def test_a_checkpoint_that_is_kept_elsewhere_shows_that_the_copy_was_cut(log, co
 
     assert verified(copy, checkpoints=[note]).state == verified(copy).state
     found = verified(cut, checkpoints=[note])
-    assert found.state == "tampered"
-    assert "is of more events than there are" in found.findings["tampered"][0]
+    assert found.state == "unverifiable"
+    assert any("it is behind, or was cut back" in each for each in found.findings["unverifiable"])
+
+
+def test_a_checkpoint_of_another_log_is_no_sign_of_a_copy_that_is_behind(
+    log, copy, verified, tmp_path, subject_keys, event_factory
+):
+    """It is of more events, and of none of these."""
+    other = AuditLog(tmp_path / "other.db", subject_keys)
+    other.append([event_factory(writer_seq=each) for each in range(1, 2_000)])
+
+    assert verified(copy, checkpoints=[other.checkpoint_now()]).state == "tampered"
+    other.close()
 
 
 @pytest.fixture

@@ -8,14 +8,15 @@ An age is the time that the log itself has lived through since a write was recor
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ..memory.subject_data.records import SealedWrite
+from ..memory.subject_data.records import SealedWrite, newest_of
 from .database.database import marks
-from .database.errors import UnknownSubjectError
+from .database.errors import DatabaseMissingError, UnknownSubjectError
 from .store.person_lookup import CustomerQuery, OtherSpellings, find_person
 from .store.retention import aged_before, is_settled
 from .store.snapshot import Snapshot
@@ -44,52 +45,71 @@ _MERGED = "SELECT merged_into FROM audit_subject WHERE subject_uid IN ({})"
 
 class WriteHistory:
     """
-    The writes of a log. Each method reads it anew.
+    The writes of a trail, of all its logs. Each method reads it anew.
 
     Args:
-        log: The log.
+        log: The trail.
     """
 
     def __init__(self, log: AuditLog) -> None:
         self._log = log
 
+    @contextmanager
+    def _moments(self) -> Generator[list[Snapshot]]:
+        """Return one moment of each of its logs that has an event."""
+        with ExitStack() as stack:
+            found = list[Snapshot]()
+            with suppress(DatabaseMissingError):
+                found = stack.enter_context(self._log.moments())
+            yield [each for each in found if each.size]
+
     def writes(self, store: str, ids: Sequence[str]) -> dict[str, list[SealedWrite]]:
         """
         Return the writes of the records with *ids*, oldest first; those without any are left out.
+
+        Of several logs one comes behind the other.
 
         Raises:
             AuditError: It cannot be read, or was written with other keys.
         """
         found: defaultdict[str, list[SealedWrite]] = defaultdict(list)
-        with self._log.begun() as snapshot:
-            for record, row in _rows(snapshot, _WRITES, store, ids):
-                found[record].append(_write(row))
+        with self._moments() as snapshots:
+            for each in snapshots:
+                for record, row in _rows(each, _WRITES, store, ids):
+                    found[record].append(_write(each.origin, row))
         return dict(found)
 
-    def touched(self, store: str, ids: Sequence[str]) -> dict[str, int]:
-        """Return the number of the newest use of each record, a write or a read; as `writes`."""
-        with self._log.begun() as snapshot:
-            return {record: row[0] for record, row in _rows(snapshot, _TOUCHES, store, ids)}
+    def touched(self, store: str, ids: Sequence[str]) -> dict[str, dict[str, int]]:
+        """Return the number of the newest use of each record, a write or a read, by log."""
+        found: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        with self._moments() as snapshots:
+            for each in snapshots:
+                for record, (seq,) in _rows(each, _TOUCHES, store, ids):
+                    found[record][each.origin] = seq
+        return dict(found)
 
     def purposes(self, store: str, ids: Sequence[str]) -> Mapping[str, str]:
         """Return the purpose of the newest write of each record that has one; as `writes`."""
-        newest = {record: writes[-1].purpose for record, writes in self.writes(store, ids).items()}
-        return {record: purpose for record, purpose in newest.items() if purpose}
+        written = self.writes(store, ids).items()
+        newest = {record: newest_of(writes) for record, writes in written}
+        return {record: each.purpose for record, each in newest.items() if each and each.purpose}
 
-    def stop(self, age_us: int) -> int:
+    def stop(self, age_us: int) -> dict[str, int]:
         """
-        Return the number of the first event that is not surely so old; 0: none is.
+        Return the number of the first event of each log that is not surely so old; 0: none is.
 
         Raises:
             AuditError: It cannot be read.
         """
-        with self._log.begun() as snapshot:
-            return 0 if snapshot is None else aged_before(snapshot, self._log.now_us(), age_us)
+        with self._moments() as snapshots:
+            now_us = self._log.now_us()
+            return {each.origin: aged_before(each, now_us, age_us) for each in snapshots}
 
     def is_sound(self) -> bool:
-        """Return whether the clock agrees with the log, and has done so for long enough."""
-        with self._log.begun() as snapshot:
-            return snapshot is not None and is_settled(snapshot, self._log.now_us())
+        """Return whether the clock agrees with each log, and has done so for long enough."""
+        with self._moments() as snapshots:
+            now_us = self._log.now_us()
+            return bool(snapshots) and all(is_settled(each, now_us) for each in snapshots)
 
     def now_us(self) -> int:
         """Return the time, microseconds since 1970 UTC."""
@@ -97,8 +117,8 @@ class WriteHistory:
 
     def newest_us(self) -> int:
         """Return when the newest event was recorded; 0: none is."""
-        with self._log.begun() as snapshot:
-            return 0 if snapshot is None else int(snapshot.head["newest_us"])
+        with self._moments() as snapshots:
+            return max((int(each.head["newest_us"]) for each in snapshots), default=0)
 
     def note(self, name: str, data: Mapping[str, Any]) -> int:
         """Seal an event about the log itself; see `AuditLog.append_log_event`."""
@@ -106,34 +126,37 @@ class WriteHistory:
 
     def notes(self, name: str) -> list[dict[str, Any]]:
         """Return the data of the events of that name, oldest first."""
-        with self._log.begun() as snapshot:
-            rows = () if snapshot is None else snapshot.execute(_NOTES, (name,)).fetchall()
+        with self._moments() as snapshots:
+            rows = [row for each in snapshots for row in each.execute(_NOTES, (name,)).fetchall()]
         return [orjson.loads(bytes(header))["data"] for (header,) in rows]
 
-    def reference(self, kind: str, text: str) -> str:
+    def references(self, kind: str, text: str) -> dict[str, str]:
         """
-        Return the keyed hash of *text*: of a run as `SealedWrite.run`, else of its own kind.
+        Return the keyed hash that each log has of *text*, the first log's first.
+
+        Of a run it is as `SealedWrite.run`, else of its own kind.
 
         Raises:
             AuditError: There is no log yet, or it was written with other keys.
         """
-        with self._log.reading() as snapshot:
-            references = snapshot.references
-            hashed = references.run(text) if kind == "run" else references.place(f"{kind}\n{text}")
-        return hashed.hex()
+        with self._log.moments() as snapshots:
+            return {each.origin: _reference(each, kind, text) for each in snapshots if each.size}
 
     def subjects(self, customer: str) -> list[str]:
         """Return the pseudonyms of a customer of any tenant, and what they were merged into."""
-        with self._log.begun() as snapshot:
-            if snapshot is None:
-                return []
-            try:
-                person = find_person(snapshot, _anywhere(customer))
-            except UnknownSubjectError:
-                return []
-            found = snapshot.family(person.uids)
-            rows = snapshot.execute(_MERGED.format(marks(len(found))), found).fetchall()
-        return sorted({*found, *(uid for (uid,) in rows if uid)})
+        found = set[str]()
+        with self._moments() as snapshots:
+            for each in snapshots:
+                with suppress(UnknownSubjectError):
+                    uids = each.family(find_person(each, _anywhere(customer)).uids)
+                    rows = each.execute(_MERGED.format(marks(len(uids))), uids).fetchall()
+                    found.update(uids, (uid for (uid,) in rows if uid))
+        return sorted(found)
+
+
+def _reference(snapshot: Snapshot, kind: str, text: str) -> str:
+    references = snapshot.references
+    return (references.run(text) if kind == "run" else references.place(f"{kind}\n{text}")).hex()
 
 
 def _anywhere(customer: str) -> CustomerQuery:
@@ -142,10 +165,8 @@ def _anywhere(customer: str) -> CustomerQuery:
 
 
 def _rows(
-    snapshot: Snapshot | None, statement: str, store: str, ids: Sequence[str]
+    snapshot: Snapshot, statement: str, store: str, ids: Sequence[str]
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    if snapshot is None:
-        return
     by_reference = {snapshot.references.memory(each): each for each in ids}
     wanted = list(by_reference)
     for start in range(0, len(wanted), _AT_ONCE):
@@ -155,11 +176,12 @@ def _rows(
             yield by_reference[bytes(reference)], tuple(row)
 
 
-def _write(row: Sequence[Any]) -> SealedWrite:
+def _write(log: str, row: Sequence[Any]) -> SealedWrite:
     seq, recorded_us, header, subject, run, place = row
     known = orjson.loads(bytes(header))
     kept = known.get("parts", {}).get(KEEP_PART)
     return SealedWrite(
+        log=log,
         seq=seq,
         recorded_us=recorded_us,
         purpose=known["purpose"],

@@ -149,8 +149,10 @@ class SqliteDatabase:
                 yield _ReadConnection(connection, version)
 
     def exists(self) -> bool:
-        """See `Database.exists`."""
-        return self._path.exists()
+        """See `Database.exists`. Until its tables are there a new file is empty."""
+        with suppress(DatabaseMissingError), self.reading():
+            return True
+        return False
 
     def check_writable(self) -> None:
         """See `Database.check_writable`: of the file and of those beside it."""

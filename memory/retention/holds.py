@@ -34,7 +34,8 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         number: Random, to release it by.
         kind: ``customer``, ``run`` (a thread), or ``memory``: a pin.
-        reference: The keyed hash of what is held.
+        reference: The keyed hash that the first log of the trail has of what is held.
+        beside: Those that further logs had as it was made, by their names.
         subjects: Of a customer: the pseudonyms that the trail had for them.
         case: The operator's name of the matter. Empty: none.
         store: Of a pin.
@@ -46,6 +47,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     subjects: tuple[str, ...] = ()
     case: str = ""
     store: str = ""
+    beside: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
 class HoldBook:
@@ -84,11 +86,12 @@ class HoldBook:
             ConfigurationError: The file cannot be read or written.
             Exception: Whatever the trail raises.
         """
-        known = self._read()
+        known, references = self._read(), {**self._trail.references(kind, text)}
         hold = Hold(
             number=secrets.token_hex(4),
             kind=kind,
-            reference=self._trail.reference(kind, text),
+            reference=references.pop(next(iter(references))),
+            beside=references,
             subjects=tuple(self._trail.subjects(text)) if kind == "customer" else (),
             case=case,
             store=store,
@@ -117,7 +120,7 @@ class HoldBook:
             raise ConfigurationError(
                 f"{self._path}: the holds in it cannot be read; nothing is removed until they are"
             ) from None
-        if document.get("check") != self._trail.reference(*_CHECK):
+        if document.get("check") != _first(self._trail, *_CHECK):
             raise ConfigurationError(
                 f"{self._path}: its holds were made with another audit trail, and nobody can tell "
                 "whom they hold: make them anew, and remove the file"
@@ -126,7 +129,7 @@ class HoldBook:
 
     def _write(self, holds: Sequence[Hold]) -> None:
         document = {
-            "check": self._trail.reference(*_CHECK),
+            "check": _first(self._trail, *_CHECK),
             "holds": [msgspec.to_builtins(each) for each in holds],
         }
         draft = self._path.with_name(f"{self._path.name}.draft")
@@ -137,6 +140,11 @@ class HoldBook:
         except OSError as exc:
             reason = (exc.strerror or "it cannot be written").lower()
             raise ConfigurationError(f"{self._path}: {reason}") from None
+
+
+def _first(trail: RetentionTrail, kind: str, text: str) -> str:
+    """Return the keyed hash that the first log has."""
+    return next(iter(trail.references(kind, text).values()))
 
 
 def _hold(given: Mapping[str, Any]) -> Hold:
@@ -156,13 +164,21 @@ class HeldRecords:
         self._by_kind = {kind: [e for e in holds if e.kind == kind] for kind in HOLD_KINDS}
         self._subjects = {subject for each in holds for subject in each.subjects}
         self._customers = {each.reference for each in self._by_kind["customer"]}
-        self._runs = {each.reference for each in self._by_kind["run"]}
+        runs = self._by_kind["run"]
+        self._runs = {its for each in runs for its in (each.reference, *each.beside.values())}
         self._pins = {(each.store, each.reference) for each in self._by_kind["memory"]}
         self._trail = trail
+        first = next(iter(trail.references(*_CHECK))) if holds else ""
+        # A log that came later has other names for what is held, which nobody can tell from here.
+        self._known = {
+            kind: set.intersection(*({first, *each.beside} for each in its))
+            for kind, its in self._by_kind.items()
+            if its
+        }
 
     def why(self, store: str, record: KeptRecord, writes: Sequence[SealedWrite]) -> str | None:
         """Return why *record* stays. None: nothing holds it."""
-        if self._pins and (store, self._trail.reference("memory", record.id)) in self._pins:
+        if self._pins and (store, _first(self._trail, "memory", record.id)) in self._pins:
             return "pinned"
         if self._runs and self._is_of_held_run(record, writes):
             return "held: its thread"
@@ -173,14 +189,17 @@ class HeldRecords:
             return "held: its customer"
         # Whose it is neither the store nor the trail says: it may be the one who is held.
         is_nobodys = record.owner is None and not (subjects - {None})
+        known = self._known["customer"]
+        is_nobodys |= any(each.subject and each.log not in known for each in writes)
         return "its customer is not known, and one is held" if is_nobodys else None
 
     def _is_of_held_customer(self, record: KeptRecord) -> bool:
         owner = record.owner
-        return owner is not None and self._trail.reference("customer", owner) in self._customers
+        return owner is not None and _first(self._trail, "customer", owner) in self._customers
 
     def _is_of_held_run(self, record: KeptRecord, writes: Sequence[SealedWrite]) -> bool:
         if any(each.run in self._runs for each in writes):
             return True
-        thread = record.thread
-        return thread is not None and self._trail.reference("run", thread) in self._runs
+        if record.thread is not None:
+            return _first(self._trail, "run", record.thread) in self._runs
+        return any(each.run and each.log not in self._known["run"] for each in writes)

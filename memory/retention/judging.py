@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ..subject_data.keeping import KeptRecord
-from ..subject_data.records import SealedWrite
+from ..subject_data.records import SealedWrite, newest_of
 from .holds import HeldRecords
 from .policy import RetentionPolicy
 from .trail import RetentionTrail
@@ -31,6 +31,7 @@ class AgedRecord(NamedTuple):
         written_us: When it was written last, as the trail has it. None: it does not.
         due: Why it goes. None: it stays.
         stays: Why it stays, where its age alone is not why. None: it goes, or is young.
+        newest: Its newest write.
     """
 
     record: KeptRecord
@@ -38,7 +39,7 @@ class AgedRecord(NamedTuple):
     written_us: int | None
     due: str | None
     stays: str | None = None
-    newest: int = -1
+    newest: SealedWrite | None = None
 
 
 class RecordJudge:
@@ -54,7 +55,7 @@ class RecordJudge:
     def __init__(self, policy: RetentionPolicy, trail: RetentionTrail, held: HeldRecords) -> None:
         self._policy, self._trail, self._held = policy, trail, held
         self._now_us = min(trail.now_us(), trail.newest_us() + SECOND_US * policy.quiet_s)
-        self._stops: dict[int, int] = {}
+        self._stops: dict[int, Mapping[str, int]] = {}
         self._subjects: dict[str, frozenset[str]] = {}
 
     def judge(self, store: str, records: Sequence[KeptRecord]) -> Iterator[AgedRecord]:
@@ -62,11 +63,11 @@ class RecordJudge:
         ids = list(dict.fromkeys(each for record in records for each in record.trail_ids))
         writes = self._trail.writes(store, ids)
         of_threads = [each for each in records if each.kind in _OF_THREADS]
-        touched: Mapping[str, int] = self._trail.touched(store, ids) if of_threads else {}
-        used: defaultdict[str | None, int] = defaultdict(lambda: -1)
+        touched = self._trail.touched(store, ids) if of_threads else {}
+        used: defaultdict[str | None, list[tuple[str, int]]] = defaultdict(list)
         for each in of_threads:
-            newest = max((touched.get(name, -1) for name in each.trail_ids), default=-1)
-            used[each.thread] = max(used[each.thread], newest)
+            for name in each.trail_ids:
+                used[each.thread] += touched.get(name, {}).items()
         for record in records:
             own = [write for each in record.trail_ids for write in writes.get(each, ())]
             yield self._judged(store, record, self._theirs(store, record, own), used)
@@ -76,8 +77,8 @@ class RecordJudge:
     ) -> list[SealedWrite]:
         """Return the *writes* of an id that are this record's, or may be."""
         if record.kind == "point":
-            place = self._trail.reference(store, record.collection or "")
-            return [each for each in writes if each.place in {None, place}]
+            places = self._trail.references(store, record.collection or "")
+            return [each for each in writes if each.place in {None, places.get(each.log)}]
         if record.kind in _OWN_IDS and record.owner is not None:
             theirs = self._subjects_of(record.owner)
             return [each for each in writes if each.subject is None or each.subject in theirs]
@@ -88,12 +89,12 @@ class RecordJudge:
         store: str,
         record: KeptRecord,
         writes: Sequence[SealedWrite],
-        used: Mapping[str | None, int],
+        used: Mapping[str | None, Sequence[tuple[str, int]]],
     ) -> AgedRecord:
-        newest = max(writes, key=lambda each: each.seq, default=None)
+        newest = newest_of(writes)
         purpose = (newest.purpose if newest else None) or UNKNOWN
         judged = AgedRecord(
-            record, purpose, newest.recorded_us if newest else None, None, newest=_seq(newest)
+            record, purpose, newest.recorded_us if newest else None, None, newest=newest
         )
         due, stays = self._due(store, record, writes)
         if due is None:
@@ -120,12 +121,16 @@ class RecordJudge:
             keep_s = self._keep_s(store, record, each)
             if keep_s is None:
                 return None, "no period covers its purpose"
-            if each.seq >= self._stop(keep_s) or self._is_younger(record, keep_s):
+            if self._is_new(each.log, each.seq, keep_s) or self._is_younger(record, keep_s):
                 return None, None
         return OLD, None
 
-    def _stop(self, age_s: int) -> int:
-        """Return the number of the first event that is not surely so old."""
+    def _is_new(self, log: str, seq: int, age_s: int) -> bool:
+        """Return whether an event may be younger than that."""
+        return seq >= self._stop(age_s).get(log, 0)
+
+    def _stop(self, age_s: int) -> Mapping[str, int]:
+        """Return the number of the first event of each log that is not surely so old."""
         if age_s not in self._stops:
             self._stops[age_s] = self._trail.stop(age_s * SECOND_US)
         return self._stops[age_s]
@@ -148,7 +153,7 @@ class RecordJudge:
             return None, "the audit trail has no write of it"
         keep_s = max(keep_s, self._policy.floor_s(None))
         # The trail has to have lived through that time, too.
-        if not self._stop(keep_s) or self._is_younger(record, keep_s):
+        if not any(self._stop(keep_s).values()) or self._is_younger(record, keep_s):
             return None, None
         return OLD, None
 
@@ -157,10 +162,12 @@ class RecordJudge:
         stated_us = record.stated_us
         return stated_us is not None and stated_us > self._now_us - keep_s * SECOND_US
 
-    def _in_use(self, record: KeptRecord, used: Mapping[str | None, int]) -> str | None:
+    def _in_use(
+        self, record: KeptRecord, used: Mapping[str | None, Sequence[tuple[str, int]]]
+    ) -> str | None:
         if record.kind not in _OF_THREADS:
             return None
-        is_used = used[record.thread] >= self._stop(self._policy.quiet_s)
+        is_used = any(self._is_new(*each, self._policy.quiet_s) for each in used[record.thread])
         return "its thread is in use" if is_used else None
 
     def too_many(self, judged: Sequence[AgedRecord]) -> Iterator[AgedRecord]:
@@ -174,12 +181,14 @@ class RecordJudge:
             if record.owner is not None and record.kind not in _OF_THREADS and each.due is None:
                 kept[record.owner].append(each)
         for theirs in kept.values():
-            theirs.sort(key=lambda each: each.newest, reverse=True)
+            written = [(each.newest, each) for each in theirs if each.newest is not None]
+            if len({newest.log for newest, _each in written}) > 1:
+                continue  # no order is over several logs
+            written.sort(key=lambda each: each[0].seq, reverse=True)
             yield from (
                 each._replace(due=TOO_MANY, stays=None)
-                for each in theirs[most:]
-                if each.newest >= 0
-                and each.newest < self._stop(self._policy.floor_s(each.purpose))
+                for newest, each in written[most:]
+                if not self._is_new(newest.log, newest.seq, self._policy.floor_s(each.purpose))
                 and each.stays is None
             )
 
@@ -194,7 +203,3 @@ class RecordJudge:
         if before.due == TOO_MANY:
             return now.newest == before.newest and self.held(store, before) is None
         return now.due is not None
-
-
-def _seq(write: SealedWrite | None) -> int:
-    return -1 if write is None else write.seq

@@ -15,12 +15,12 @@ class RetentionTrail(Protocol):
         """Return the writes of records by their ids, oldest first."""
         ...
 
-    def touched(self, store: str, ids: Sequence[str]) -> Mapping[str, int]:
-        """Return the number of the newest write or read of each record."""
+    def touched(self, store: str, ids: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
+        """Return the number of the newest write or read of each record, by log."""
         ...
 
-    def stop(self, age_us: int) -> int:
-        """Return the number of the first event that is not surely so old; 0: none is."""
+    def stop(self, age_us: int) -> Mapping[str, int]:
+        """Return the number of each log's first event that is not surely so old; 0: none is."""
         ...
 
     def is_sound(self) -> bool:
@@ -43,8 +43,12 @@ class RetentionTrail(Protocol):
         """Return the data of the events of that name, oldest first."""
         ...
 
-    def reference(self, kind: str, text: str) -> str:
-        """Return the keyed hash of *text*: a run's as `SealedWrite.run` has it, a place's too."""
+    def references(self, kind: str, text: str) -> Mapping[str, str]:
+        """
+        Return the keyed hash that each log has of *text*, the first log's first.
+
+        A run's is as `SealedWrite.run` has it, a place's too.
+        """
         ...
 
     def subjects(self, customer: str) -> Sequence[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -233,7 +234,8 @@ class SealedWrite(NamedTuple):
     One write of a record, as the audit trail has it.
 
     Attributes:
-        seq: Its number in the log.
+        log: The name of the log that it is in.
+        seq: Its number there.
         recorded_us: When it was recorded, microseconds since 1970 UTC.
         purpose: The purpose of the context that it was made in. None: it had none.
         keep_s: How long that context said that its records are kept. None: it did not say.
@@ -242,6 +244,7 @@ class SealedWrite(NamedTuple):
         place: The keyed hash of store and collection.
     """
 
+    log: str
     seq: int
     recorded_us: int
     purpose: str | None
@@ -249,6 +252,13 @@ class SealedWrite(NamedTuple):
     subject: str | None
     run: str | None
     place: str | None
+
+
+def newest_of(writes: Sequence[SealedWrite]) -> SealedWrite | None:
+    """Return the newest of *writes*. Of several logs their clocks tell, for there is no order."""
+    are_several = len({each.log for each in writes}) > 1
+    key = attrgetter("recorded_us" if are_several else "seq")
+    return max(writes, key=key, default=None)
 
 
 class VectorDimensions(NamedTuple):

@@ -6,7 +6,6 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +30,19 @@ class KeptWorld:
     """
 
     def __init__(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, policy: str = POLICY, **settings: Any
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        policy: str = POLICY,
+        audit_url: str | None = None,
+        **settings: Any,
     ) -> None:
         # From now on: stores write their own dates beside.
         self.now_s = [time.time()]
         self._folder = folder
-        clock = partial(AuditLog, clock_ns=lambda: int(self.now_s[0] * 1e9))
-        monkeypatch.setattr("mnemoscope.audit.sink.factory.AuditLog", clock)
+        # The default, so that it is the clock of each log of a trail.
+        given = AuditLog.__init__.__kwdefaults__ or {}
+        monkeypatch.setitem(given, "clock_ns", lambda: int(self.now_s[0] * 1e9))
         monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
         monkeypatch.setenv("COLUMNS", "80")
         path = folder / "retention.yaml"
@@ -45,7 +50,7 @@ class KeptWorld:
         self.policy = path
         chosen = load_settings(
             sinks="audit",
-            audit_url=f"sqlite:///{folder}/audit.db",
+            audit_url=audit_url or f"sqlite:///{folder}/audit.db",
             audit_pseudonym_key="ab" * 32,
             audit_retention_days=2_000,
             pii_model="none",

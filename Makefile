@@ -62,6 +62,17 @@ test: $(STAMP)  ## Run the tests, without the injected faults and what is long
 	@$(PY) -m compileall -q -j 0 $(PACKAGES)  # the workers start at once: each would do it
 	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not fault and not long" $(ARGS)
 
+# By the interpreter's own events: a twentieth slower, where counting branches takes as long again.
+test-coverage: $(STAMP)  ## Run the tests as `make test` does, and hold what they reach of each room to its floor
+	@mkdir -p build
+	@COVERAGE_CORE=sysmon $(MAKE) --no-print-directory test ARGS="--cov --cov-report=json:build/coverage.json $(ARGS)"
+	@$(PY) -m tests.kit.coverage_floors build/coverage.json
+
+coverage-floors: $(STAMP)  ## Run them with branches besides, which takes twice as long, and write the floors anew
+	@mkdir -p build
+	@COVERAGE_CORE=ctrace $(MAKE) --no-print-directory test ARGS="--cov --cov-branch --cov-report=json:build/coverage.json $(ARGS)"
+	@$(PY) -m tests.kit.coverage_floors build/coverage.json --write
+
 test-long: $(STAMP)  ## Run the tests that take seconds each, and the random ones with all their examples
 	@echo "==> long tests"
 	@LONG_TESTS=1 $(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "(long or short or sampled or hypothesis) and not fault" $(ARGS)

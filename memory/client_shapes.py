@@ -114,6 +114,6 @@ class AsyncContextShape(Protocol):
         """Connect."""
         ...
 
-    async def __aexit__(self, *exc: object) -> Any:
+    async def __aexit__(self, kind: Any, exc: Any, traceback: Any, /) -> Any:
         """Disconnect."""
         ...

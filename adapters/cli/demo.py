@@ -45,6 +45,10 @@ def demo(
     erase: Annotated[
         bool, typer.Option("--erase", help="Erase the second customer at the end.")
     ] = False,
+    mcp: Annotated[
+        bool,
+        typer.Option("--mcp", help="Reach the memory over MCP, from a server that changes."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """
@@ -65,6 +69,7 @@ def demo(
         speaker=speaker,
         export=export,
         erase=erase,
+        mcp=mcp,
         json=json,
     )
     try:

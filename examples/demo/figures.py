@@ -29,6 +29,7 @@ from .surge import SurgeReport
 from .turn_time import REST, TurnTime
 
 if TYPE_CHECKING:
+    from .memory_server import ServerChange
     from .replay import AnsweredTurn
 
 EVENTS_METRIC = "mnemoscope_operation_duration_seconds_count"
@@ -105,6 +106,7 @@ class Figures:
         models: Tokens and cost of each model.
         surge: The surge, as the trail shows it.
         requests: The second customer's export and erasure, if requested.
+        server_change: A memory server over MCP that changed, if requested.
         memories: The memories of the customer that was asked about.
         sinks: The number of events in each sink.
     """
@@ -123,6 +125,7 @@ class Figures:
     models: tuple[Spend, ...]
     surge: SurgeReport | None
     requests: CustomerRequests | None
+    server_change: ServerChange | None
     memories: Memories
     sinks: SinkCounts
 
@@ -267,8 +270,12 @@ def culprit(figures: Figures) -> str:
         return (
             f"The redactor is to blame: {refused} calls were refused before any store was called."
         )
-    failed = {each.store: unanswered(each) for each in figures.stores if unanswered(each)}
-    if failed:
+    # What is denied is a decision of the guard's, whatever the store does.
+    failed = {
+        each.store: {name: n for name, n in unanswered(each).items() if name != "denied"}
+        for each in figures.stores
+    }
+    if any(failed.values()):
         worst = max(failed, key=lambda name: sum(failed[name].values()))
         ended = ", ".join(f"{n} {status}" for status, n in failed[worst].items())
         return f"{worst} is to blame. Calls that it did not answer: {ended}."
@@ -305,6 +312,7 @@ def as_document(figures: Figures) -> dict[str, Any]:
         "spend_by_model": [each._asdict() for each in figures.models],
         "surge": _surge(figures.surge) if figures.surge else None,
         "parting": figures.requests.as_document() if figures.requests else None,
+        "mcp": figures.server_change.as_document() if figures.server_change else None,
         "customer": figures.memories.customer,
         "memories": [_memory(each) for each in figures.memories.written],
         "redacted": figures.memories.redacted,

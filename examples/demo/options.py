@@ -26,6 +26,7 @@ class DemoOptions:
         speaker: The one whose memory the last screen shows. None: the first one.
         export: Export the second customer's data at the end.
         erase: Erase the second customer at the end.
+        mcp: Have another agent reach the memory over MCP, from a server that changes.
         json: Print the figures as JSON in place of the screen.
     """
 
@@ -38,6 +39,7 @@ class DemoOptions:
     speaker: str | None = None
     export: bool = False
     erase: bool = False
+    mcp: bool = False
     json: bool = False
 
     def __post_init__(self) -> None:

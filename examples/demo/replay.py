@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from langchain_core._api import LangChainBetaWarning
 from langchain_core.language_models import BaseChatModel
@@ -21,6 +21,9 @@ from .export_and_erase import CustomerRequests
 from .faults import StoreFault
 from .stores import Stores
 from .surge import Surge
+
+if TYPE_CHECKING:
+    from .memory_server import ServerChange
 
 
 class AnsweredTurn(NamedTuple):
@@ -54,12 +57,14 @@ class ReplayResult:
         failures: Runs that raised, by the type of the exception.
         turns: The messages that were answered.
         requests: The second customer's export and erasure, if requested.
+        server_change: Of a memory server over MCP, if requested.
     """
 
     seconds: float
     failures: dict[str, int]
     turns: tuple[AnsweredTurn, ...]
     requests: CustomerRequests | None = None
+    server_change: ServerChange | None = None
 
 
 def replay(

@@ -44,7 +44,9 @@ from .turn_time import turn_time
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+    from .memory_server import ServerChange
     from .replay import AnsweredTurn, ReplayResult
+    from .stores import Stores
 
 PRICES = Path(__file__).with_name("prices.json")
 """Invented prices of the scripted model."""
@@ -64,7 +66,7 @@ SHORT_DEADLINE_S = 0.4
 
 def run(options: DemoOptions, console: Console) -> int:
     """Run the demo; see `run_demo`."""
-    _require(NEEDED)
+    _require((*NEEDED, *(("fastmcp",) if options.mcp else ())))
     conversation = load_conversation(options.conversation)
     shown = _shown_speaker(options.speaker, conversation)
     counted = recorded_sinks()
@@ -98,6 +100,7 @@ def run(options: DemoOptions, console: Console) -> int:
             models=tuple(scope.audit.spend("model")),
             surge=surge_report(scope.audit, surge),
             requests=result.requests,
+            server_change=result.server_change,
             memories=memories_of(scope.audit, shown, conversation.customers[shown]),
             sinks=count_events(
                 scope.audit,
@@ -203,9 +206,23 @@ def _replay(
             if fault:
                 progress.update(task, description="making writes again that waited")
                 _await_replay(folder / JOURNAL)
+            if options.mcp:
+                progress.update(task, description="asking over MCP")
+                result = replace(
+                    result, server_change=_over_mcp(scope, stores, conversation, folder)
+                )
             progress.update(task, description="exporting and erasing")
             requests = export_and_erase(options, conversation, scope=scope)
             return replace(result, requests=requests)
+
+
+def _over_mcp(
+    scope: Mnemoscope, stores: Stores, conversation: Dialogue, folder: Path
+) -> ServerChange:
+    from .memory_server import change_server  # noqa: PLC0415 - an extra, for --mcp alone
+
+    customer = conversation.customers[conversation.speakers[0]]
+    return change_server(scope, stores.bare["mem0"], customer, folder)
 
 
 def _await_replay(journal: Path) -> None:

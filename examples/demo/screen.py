@@ -32,6 +32,7 @@ from .figures import (
 from .surge import FACTOR, SurgeReport
 
 if TYPE_CHECKING:
+    from .memory_server import ServerChange, ToolCall
     from .replay import AnsweredTurn
 
 SHOWN = 3
@@ -66,6 +67,7 @@ def show(figures: Figures, console: Console, out: Path | None) -> None:
         _question(f"3  What does the agent remember about {memories.name}, and since when?"),
         _memories(memories.written),
         _answer(_remembered(memories)),
+        *(_server_change(figures.server_change) if figures.server_change else []),
         *(_requests(figures.requests) if figures.requests else []),
         _question("Number of events in each of the five sinks"),
         _sinks(figures.sinks),
@@ -254,6 +256,34 @@ def _requests(requests: CustomerRequests) -> Iterator[RenderableType]:
     if requests.erasure is not None:
         yield erasure_screen(requests.erasure)
         yield _answer(f"The audit trail has {requests.remaining:,} of their operations left.")
+
+
+def _server_change(change: ServerChange) -> Iterator[RenderableType]:
+    yield _question("Another agent asks the same memory over MCP, and its server changes")
+    before, blocked, accepted = map(_tool_call, change.calls)
+    command = Text(f"$ mnemoscope mcp accept {change.server} --server openmemory", style="cyan")
+    yield before
+    yield Padding("The server renames the parameter, and notifies nobody:", (0, 1))
+    yield blocked
+    yield Padding("A human looks at the change, and accepts it:", (0, 1))
+    yield Padding(Group(command, *map(Text, change.changes)), (0, 1, 1, 1))
+    yield accepted
+    yield _answer(
+        f"The server was asked {change.calls[-1].answered} times in {len(change.calls)} calls: "
+        "what does not fit its contract does not reach it."
+    )
+
+
+def _tool_call(call: ToolCall) -> RenderableType:
+    end = "blocked, the server was not asked" if call.blocked else "answered"
+    asked = Text.assemble(
+        (f"search_memory({call.parameter}=…) ", "bold"),
+        (f"→ {end}", "bold red" if call.blocked else "green"),
+    )
+    told = [
+        _said("told" if place == 0 else "", each, "dim") for place, each in enumerate(call.told)
+    ]
+    return Padding(Group(asked, *told), (0, 1, 1, 1))
 
 
 def _sinks(sinks: SinkCounts) -> RenderableType:

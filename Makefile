@@ -363,7 +363,7 @@ bench-partitions: $(STAMP)  ## Hold a partitioned audit trail against a plain on
 bench-blast-radius: $(STAMP)  ## Measure how long the blast radius of a memory takes to be found: ARGS="--events N"
 	@$(PY) -m benchmarks.blast_radius $(ARGS)
 
-bench-deviations: $(STAMP)  ## Plant stories in noisy weeks, count what is found, and the memory: ARGS="--seeds A B --events N"
+bench-deviations: $(STAMP)  ## Plant stories in noisy weeks, count what is found, and the memory; of a real trail: ARGS="--seeds A B --events N | --trail N"
 	@$(PY) -m benchmarks.deviations $(ARGS)
 
 bench-console: $(STAMP)  ## Measure what a thousand look-ups a second at the console cost a writer: ARGS="--lookups N"

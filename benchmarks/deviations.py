@@ -1,20 +1,53 @@
-"""Deviations: planted stories found and clean weeks wrongly accused, by seed; memory, by events."""
+"""
+Deviations: planted stories found and clean weeks wrongly accused, by seed; memory, by events.
+
+With ``--trail N`` it writes a real trail of about N events, in which a story is planted, and runs
+``mnemoscope audit deviations`` on it, in a process of its own.
+"""
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
 import resource
+import subprocess
+import sys
+import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import count, islice
+from pathlib import Path
 from typing import Any
 
+import orjson
 from rich.console import Console
 
+from mnemoscope.audit import AuditLog
 from mnemoscope.audit.deviations import Deviations, DeviationSearch
-from tests.kit.agent_days import DAY_S, SLOW_AND_SHORT, START_S, TWICE_AS_OFTEN, AgentDays, Story
+from mnemoscope.memory.api import Event, OperationClass, Status, TraceRef, Usage
+from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from tests.kit.agent_days import (
+    DAY_S,
+    SLOW_AND_SHORT,
+    START_S,
+    TWICE_AS_OFTEN,
+    AgentDays,
+    Row,
+    Story,
+)
 
 DAYS, WINDOW = 30, 7
 _DAY_US = DAY_S * 1_000_000
+_EVENTS_BY_SCALE = 44_000
+"""Of thirty days of `AgentDays`, as they are without a scale."""
+
+_FIRST = "SELECT occurred_us FROM audit_event WHERE kind = 'operation' ORDER BY seq LIMIT 1"
+_KEY = bytes(range(32))
+_BATCH = 16_384
 
 
 def main() -> None:
@@ -22,7 +55,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs=2, default=(1_000, 1_010))
     parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--trail", type=int, help="events of a real trail; the others are left out")
+    parser.add_argument("--folder", type=Path, help="of a trail that stays, and is read again")
     given = parser.parse_args()
+    if given.trail is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            _trail(given.trail, given.folder or Path(folder))
+        return
     if given.seeds[0] < given.seeds[1]:
         _stories(range(*given.seeds))
     _many(given.events)
@@ -70,6 +109,87 @@ def _repeated(events: int) -> Iterator[tuple[Any, ...]]:
             run + b"%d-%d" % (day, again),
             *rest,
         )
+
+
+def _trail(events: int, folder: Path) -> None:
+    print_, began, path = Console().print, time.perf_counter(), folder / "audit.db"
+    log = AuditLog(path, SubjectKeys(_KEY))
+    if not path.exists():
+        # In a process of its own: the peak of the command below would start at what this one has.
+        writer = multiprocessing.get_context("spawn").Process(target=_write, args=(events, path))
+        writer.start()
+        writer.join()
+        print_(f"written in {time.perf_counter() - began:,.0f} s")
+    with log.reading() as snapshot:
+        written = snapshot.operations
+        (first_us,) = next(snapshot.stream(_FIRST))
+    log.close()
+    before, since = (
+        datetime.fromtimestamp(first_us // _DAY_US * DAY_S + day * DAY_S, UTC).date().isoformat()
+        for day in (0, DAYS - WINDOW)
+    )
+    command = [Path(sys.executable).with_name("mnemoscope"), "audit", "deviations", "--json"]
+    command += ["--since", since, "--before", before, "--audit-url", f"sqlite:///{path}"]
+    began = time.perf_counter()
+    environment = os.environ | {"MNEMOSCOPE_AUDIT_PSEUDONYM_KEY": _KEY.hex()}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
+        found = orjson.loads(process.stdout.read() if process.stdout else b"")
+        used = os.wait4(process.pid, 0)[2]
+    took_s = time.perf_counter() - began
+    wrong = Counter(each["agent"] for each in found["findings"])
+    told = wrong.pop(TWICE_AS_OFTEN.agent, 0)
+    print_(
+        f"mnemoscope audit deviations of {written:,} events: {took_s:,.0f} s, of these "
+        f"{used.ru_utime + used.ru_stime:,.0f} s of CPU, peak {used.ru_maxrss / 1_024:,.0f} MiB; "
+        f"{found['judged']:,} runs judged, {found['cut']:,} cut; of the planted story {told} "
+        f"findings, of the other agents {wrong.total()} in {WINDOW} days"
+    )
+
+
+def _write(events: int, path: Path) -> None:
+    first_us = (int(time.time()) // DAY_S - DAYS) * _DAY_US
+    days = AgentDays(1_000, days=DAYS, scale=events / _EVENTS_BY_SCALE, stories=[TWICE_AS_OFTEN])
+    keys, numbers, now_ns = SubjectKeys(_KEY), count(1), first_us * 1_000
+    subject = lru_cache(lambda customer: Subject(customer, tenant="acme", keys=keys))
+    log = AuditLog(path, keys, clock_ns=lambda: now_ns)
+    made = (_event(next(numbers), row, first_us, subject(row[4])) for row in days.rows())
+    while batch := list(islice(made, _BATCH)):
+        now_ns = max(now_ns, batch[-1].started_ns)
+        log.append(batch)
+    log.close()
+
+
+def _event(number: int, row: Row, first_us: int, subject: Subject) -> Event:
+    _seq, header, run, place, _customer = row
+    known = orjson.loads(header)
+    usage, score = known.get("usage"), known.get("top_score")
+    at_us = known["occurred_at"] - round(START_S * 1e6) + first_us
+    return Event(
+        writer_id="00000000000000aa",
+        writer_seq=number,
+        started_ns=at_us * 1_000,
+        duration_s=known["duration_us"] / 1e6,
+        operation=known["operation"],
+        op_class=OperationClass(known["op_class"]),
+        store="qdrant",
+        method=known["method"],
+        status=Status(known["status"]),
+        trace=TraceRef(int(known["trace_id"], 16), number),
+        collection=place.decode() or None,
+        hits=known.get("hits"),
+        top_score=None if score is None else float(score),
+        size_bytes=known.get("size_bytes"),
+        subject=subject,
+        tenant=known["tenant"],
+        agent=known["agent"],
+        run=run.decode(),
+        purpose=known["purpose"],
+        parts=() if usage is None else (Usage(model="m", **usage | _cost(usage)),),
+    )
+
+
+def _cost(usage: dict[str, Any]) -> dict[str, float]:
+    return {"cost_usd": float(usage["cost_usd"])}
 
 
 def _searched(rows: Iterable[tuple[Any, ...]], days: int, window: int) -> Deviations:

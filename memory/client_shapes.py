@@ -7,6 +7,7 @@ where its library ships no types. While a program runs, an adapter looks at the 
 
 from __future__ import annotations
 
+from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
 
 
@@ -114,6 +115,12 @@ class AsyncContextShape(Protocol):
         """Connect."""
         ...
 
-    async def __aexit__(self, kind: Any, exc: Any, traceback: Any, /) -> Any:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> Any:
         """Disconnect."""
         ...

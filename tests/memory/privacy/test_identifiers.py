@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 
+from mnemoscope.memory.privacy.detectors.identifiers.check_digits import read_check
 from mnemoscope.memory.privacy.detectors.identifiers.search import find_identifiers
 from mnemoscope.memory.privacy.detectors.identifiers.table import read_kinds
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
@@ -49,6 +50,37 @@ def test_there_are_kinds_for_many_countries():
 
     assert len(countries) >= 100
     assert {maker.country for maker in PEOPLE} <= countries
+
+
+@pytest.mark.parametrize(
+    ("column", "holds", "fails"),
+    [
+        ("luhn", "4556737586899855", "4556737586899856"),
+        ("sum(10..2;0-987654321)", "9434765919", "9434765918"),
+        ("sum(7,3,1,7,3,1,7,3;0123456789;3)", "ABA300000", "ABA400000"),
+        ("sum(9..2,-1;%11)", "111222333", "111222334"),
+        ("sum(1;%10;3,5)", "5", "4"),
+        ("right(2..7,2,3;0K987654321)", "61704000K", "617040000"),
+        ("twice(1..9,1;3..9,1..3)", "37605030299", "37605030298"),
+        ("twice(1..9,1;3..9,1..3)", "39470900543", "39470900540"),
+        ("cross(1,2,1,2,1,2,1,2,1,2)", "A123456780", "A123456781"),
+        ("date(ddmmyy;1;0,40;0,20)", "X693299", "X693399"),
+        ("date(yyyymmdd;0)", "19840229", "18840229"),
+        ("like(9[02]) & [2:]luhn", "9218", "9118"),
+        ("[0:1]like(1) | [-1:]like(2)", "32", "23"),
+    ],
+)
+def test_a_column_says_which_check_holds(column, holds, fails):
+    """Each term of the table's language: weights, rests, parts, dates, alternatives."""
+    check = read_check(column)
+
+    assert (check(holds), check(fails)) == (True, False)
+
+
+def test_a_term_that_is_none_is_refused():
+    """A table with a mistake does not load."""
+    with pytest.raises(ValueError, match="no check"):
+        read_check("sum(1,2")
 
 
 @pytest.mark.sampled

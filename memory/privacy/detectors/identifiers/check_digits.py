@@ -1,139 +1,148 @@
 """
-Check digits: the algorithms of standards, and what national numbers are put together from.
+Check digits: the algorithms of standards, and the column of the table that says which holds.
 
-A check takes a number in capitals without separators, and returns whether it may be one. It never
-raises for letters and digits of ASCII.
+The column has terms with ``&`` between those that hold together and ``|`` between alternatives.
+A term may begin with the part of the number that it is about, as ``[2:]``:
+
+* ``sum(3,2,7..2;0-987654321;8)``: the weighted sum of the other characters gives that at 8, the
+  last if none is said, by its rest: ``-`` for none. ``7..2`` counts down, A is 10 and Z 35.
+* ``right(2,3,4;0K987654321)``: the same, weights from the right.
+* ``sum(10,9,8;%11;0,3)``: the weighted sum of all characters leaves one of those rests, else 0.
+* ``twice(1..9;3..9,1,2;0123456789-)``: by the rest of 11, with other weights where that is 10.
+* ``cross(1,2,1,2)``: the digits of all products add up to the last one.
+* ``date(ddmmyy;4;0,40;0,20)``: a date at 4, with what may be added to the day, and to the month.
+* ``like(9[02])``: it begins so.
+* a function of `national_checks`, or of this module.
+
+A check takes a number in capitals without separators, and never raises for what its shape allows.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+
+from . import national_checks
+from .arithmetic import is_day, weighted
 
 Check = Callable[[str], bool]
 
-_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_TERM = re.compile(r"(?:\[(-?\d*):(\d*)\])?(\w+)(?:\((.*)\))?")
 _BIRTH_YEARS = range(1890, 2036)
-_TEN, _TWELVE = 10, 12
-
-_VERHOEFF_PRODUCT = (
-    "0123456789", "1234067895", "2340178956", "3401289567", "4012395678",
-    "5987604321", "6598710432", "7659821043", "8765932104", "9876543210",
-)  # fmt: skip
-_VERHOEFF_PERMUTATION = (
-    "0123456789", "1576283094", "5803796142", "8916043527",
-    "9453126870", "4286573901", "2793806415", "7046913258",
-)  # fmt: skip
-
-
-def luhn_sum(number: str) -> int:
-    """Return the sum of Luhn's algorithm: every second digit from the right doubled; A is 10."""
-    total = 0
-    for index, char in enumerate(reversed(number)):
-        doubled = int(char, 36) * (1 + index % 2)
-        total += doubled - 9 if index % 2 and doubled >= _TEN else doubled
-    return total
-
-
-def luhn(number: str) -> bool:
-    """Return whether the last digit is the check digit by Luhn's algorithm."""
-    return luhn_sum(number) % 10 == 0
-
-
-def verhoeff(number: str) -> bool:
-    """Return whether the last digit is the check digit by Verhoeff's algorithm."""
-    rest = 0
-    for index, digit in enumerate(reversed(number)):
-        permuted = int(_VERHOEFF_PERMUTATION[index % 8][int(digit)])
-        rest = int(_VERHOEFF_PRODUCT[rest][permuted])
-    return rest == 0
-
-
-def mod_11_10(number: str) -> bool:
-    """Return whether the last digit is the check digit by ISO 7064 MOD 11,10."""
-    rest = 10
-    for digit in number[:-1]:
-        rest = ((rest + int(digit)) % 10 or 10) * 2 % 11
-    return (rest + int(number[-1])) % 10 == 1
-
-
-def mod_97_10(number: str) -> bool:
-    """Return whether the number is 1 modulo 97, as ISO 7064 MOD 97-10 has it; A is 10, Z 35."""
-    return int("".join(str(int(char, 36)) for char in number)) % 97 == 1
-
-
-def check_character(weights: Sequence[int], of_rest: str, at: int = -1) -> Check:
-    """
-    Return the check of a weighted sum.
-
-    Args:
-        weights: Factors of the characters before the check character; A counts 10, Z 35.
-        of_rest: The check character for each rest of the sum, ``-`` where there is none. Its
-            length is the modulus.
-        at: Where the check character stands.
-    """
-
-    def holds(number: str) -> bool:
-        others = number[:at] + number[at + 1 :] if at != -1 else number[:-1]
-        total = sum(int(char, 36) * weight for char, weight in zip(others, weights, strict=False))
-        return number[at] == of_rest[total % len(of_rest)]
-
-    return holds
-
-
-def weighted_sum(weights: Sequence[int], modulus: int, rest: int = 0) -> Check:
-    """Return the check that the sum of all digits, weighted, leaves *rest*."""
-
-    def holds(number: str) -> bool:
-        total = sum(int(char, 36) * weight for char, weight in zip(number, weights, strict=False))
-        return total % modulus == rest
-
-    return holds
-
-
-def all_of(*checks: Check) -> Check:
-    """Return the check that all *checks* hold."""
-    return lambda number: all(check(number) for check in checks)
-
-
-def any_of(*checks: Check) -> Check:
-    """Return the check that one of *checks* holds."""
-    return lambda number: any(check(number) for check in checks)
-
-
-def part(start: int, end: int | None, check: Check) -> Check:
-    """Return *check* of a part of the number."""
-    return lambda number: check(number[start:end])
-
-
-def date_at(start: int, order: str, *, day_offsets: Sequence[int] = (0,)) -> Check:
-    """
-    Return the check that a date of birth stands at *start*.
-
-    Args:
-        start: Where it begins.
-        order: ``yymmdd``, ``ddmmyy``, ``yyyymmdd`` or ``ddmmyyyy``.
-        day_offsets: What some numbers add to the day.
-    """
-    year, month, day = (
-        slice(start + order.index(unit), start + order.rindex(unit) + 1) for unit in "ymd"
-    )
-
-    def holds(number: str) -> bool:
-        date = number[start : start + len(order)]
-        if not date.isdigit():
-            return False
-        if "yyyy" in order and int(number[year]) not in _BIRTH_YEARS:
-            return False
-        return any(is_day(int(number[month]), int(number[day]) - offset) for offset in day_offsets)
-
-    return holds
-
-
-def is_day(month: int, day: int) -> bool:
-    """Return whether there is such a day in a leap year."""
-    return 1 <= month <= _TWELVE and 1 <= day <= _DAYS[month - 1]
+_TEN, _ELEVEN = 10, 11
 
 
 def unchecked(_number: str) -> bool:
     """Hold for every number: its kind has no check digit."""
     return True
+
+
+def read_check(column: str) -> Check:
+    """Return the check that *column* of the table says."""
+    if column == "-":
+        return unchecked
+    ways = [[*map(_term, way.split(" & "))] for way in column.split(" | ")]
+    return lambda number: any(all(check(number) for check in way) for way in ways)
+
+
+def _term(source: str) -> Check:
+    term = _TERM.fullmatch(source)
+    if term is None:
+        raise ValueError(f"no check: {source}")
+    start, end, name, given = term.groups()
+    check: Check = getattr(national_checks, name) if given is None else _MAKERS[name](given)
+    if start is None:
+        return check
+    part = slice(int(start or 0), int(end) if end else None)
+    return lambda number: check(number[part])
+
+
+def _sum(given: str) -> Check:
+    weights, of_rest, *places = given.split(";")
+    factors = _numbers(weights)
+    if of_rest.startswith("%"):
+        modulus, rests = int(of_rest[1:]), _numbers(places[0] if places else "0")
+        return lambda number: weighted(number, factors) % modulus in rests
+    at = int(places[0]) if places else -1
+
+    def holds(number: str) -> bool:
+        others = number[:at] + (number[at + 1 :] if at != -1 else "")
+        return number[at] == of_rest[weighted(others, factors) % len(of_rest)]
+
+    return holds
+
+
+def _right(given: str) -> Check:
+    weights, of_rest = given.split(";")
+    factors, modulus = _numbers(weights), len(of_rest)
+    return lambda number: number[-1] == of_rest[weighted(number[-2::-1], factors) % modulus]
+
+
+def _twice(given: str) -> Check:
+    first, second, *tables = given.split(";")
+    factors, others = _numbers(first), _numbers(second)
+    of_rest = tables[0] if tables else "01234567890"
+
+    def holds(number: str) -> bool:
+        rest = weighted(number[:-1], factors) % _ELEVEN
+        rest = weighted(number[:-1], others) % _ELEVEN if rest == _TEN else rest
+        return number[-1] == of_rest[rest]
+
+    return holds
+
+
+def _cross(given: str) -> Check:
+    factors = _numbers(given)
+
+    def holds(number: str) -> bool:
+        digits = "".join(f"{ord(char) - 64:02}" if char.isalpha() else char for char in number)
+        products = (int(digit) * factor for digit, factor in zip(digits, factors, strict=False))
+        return sum(sum(divmod(product, 10)) for product in products) % 10 == int(digits[-1])
+
+    return holds
+
+
+def _date(given: str) -> Check:
+    order, at, *added = given.split(";")
+    spans = {
+        unit: slice(int(at) + order.index(unit), int(at) + order.rindex(unit) + 1)
+        for unit in set(order)
+    }
+    whole = slice(int(at), int(at) + len(order))
+    of_day, of_month = (_numbers(each) for each in (*added, "0", "0")[:2])
+
+    def holds(number: str) -> bool:
+        if not number[whole].isdigit():
+            return False
+        if "yyyy" in order and int(number[spans["y"]]) not in _BIRTH_YEARS:
+            return False
+        month, day = int(number[spans["m"]]), int(number[spans["d"]])
+        return any(is_day(month - more, day - each) for more in of_month for each in of_day)
+
+    return holds
+
+
+def _like(given: str) -> Check:
+    pattern = re.compile(given)
+    return lambda number: pattern.match(number) is not None
+
+
+_MAKERS: dict[str, Callable[[str], Check]] = {
+    "sum": _sum,
+    "right": _right,
+    "twice": _twice,
+    "cross": _cross,
+    "date": _date,
+    "like": _like,
+}
+
+
+def _numbers(given: str) -> Sequence[int]:
+    """Return numbers between commas; ``9..2`` counts."""
+    found: list[int] = []
+    for each in given.split(","):
+        first, _, last = each.partition("..")
+        start, end = int(first), int(last or first)
+        step = 1 if end >= start else -1
+        found += range(start, end + step, step)
+    return found

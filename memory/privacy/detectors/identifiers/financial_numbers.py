@@ -11,7 +11,7 @@ from ..finding import Finding
 from ..lazy_pattern import compile_later
 from ..prefilter import TextFeatures
 from ..word_lists import split_words
-from .check_digits import luhn, mod_97_10
+from .arithmetic import luhn, mod_97_10
 from .kinds import ALNUM
 from .rows import read_rows
 

@@ -7,11 +7,12 @@ from typing import NamedTuple
 from ..audit.decisions import AuditedDecisions, Held, held
 from ..audit.log import AuditLog
 from ..memory.rules.agreement import change_mode
-from ..memory.rules.decisions import decision_event
+from ..memory.rules.decisions import decision_event, edited_event
+from ..telemetry.event.event import Redacted
 from ..telemetry.event.subject import Subject
 from ..telemetry.event.verdict_event import Choice, Point
 
-__all__ = ["Decided", "decide", "held_of"]
+__all__ = ["Decided", "Edit", "decide", "held_of"]
 
 
 class Decided(NamedTuple):
@@ -31,6 +32,23 @@ class Decided(NamedTuple):
     mode: str
 
 
+class Edit(NamedTuple):
+    """
+    What a human has made of a text that was held.
+
+    Attributes:
+        was: The text, as the trail has it.
+        text: The new one, redacted.
+        uid: Whose it is, as the trail has them.
+        tenant: Of the call that was held.
+    """
+
+    was: str
+    text: Redacted
+    uid: str
+    tenant: str | None
+
+
 def held_of(log: AuditLog, approval: str) -> Held | None:
     """
     Return what was left to humans under the id *approval*. None: there is no such approval.
@@ -42,7 +60,15 @@ def held_of(log: AuditLog, approval: str) -> Held | None:
         return None if snapshot is None else held(snapshot).get(approval)
 
 
-def decide(log: AuditLog, approval: str, choice: str, *, by: str, why: str = "") -> Decided | None:
+def decide(
+    log: AuditLog,
+    approval: str,
+    choice: str,
+    *,
+    by: str,
+    why: str = "",
+    edit: Edit | None = None,
+) -> Decided | None:
     """
     Seal a human's decision, and return the one that holds: of all on an approval, the first.
 
@@ -55,6 +81,7 @@ def decide(log: AuditLog, approval: str, choice: str, *, by: str, why: str = "")
         choice: The decision: ``approve``, ``edit``, ``reject`` or ``skip``, which is none.
         by: Who decides. Kept as customers are.
         why: A short code.
+        edit: The text with which it is written, or goes on, with the choice ``edit``.
 
     Returns:
         The decision that holds. None: there is no such approval.
@@ -80,8 +107,11 @@ def decide(log: AuditLog, approval: str, choice: str, *, by: str, why: str = "")
         used=found.standing.used,
         by=Subject(by, tenant=None, keys=log.ring.current),
         point=Point(found.point),
+        has_text=edit is not None,
     )
-    is_first = found.waits and (trail.record(event) or decision is Choice.SKIP)
+    edited = edit and edited_event(event, edit.was, edit.text, edit.tenant)
+    recorded = found.waits and trail.record(event, edited, edit.uid if edit else "")
+    is_first = recorded or (found.waits and decision is Choice.SKIP)
     if not is_first:
         decision = Choice(trail.standing(approval).decision or Choice.USED)
     # Also after another's decision: whoever made it may have been killed before this.

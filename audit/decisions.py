@@ -19,14 +19,18 @@ from ..telemetry.event.verdict_event import Choice
 from ..telemetry.process.fork_lock import ForkLock
 from ..telemetry.text import is_a
 from .database.database import blob
+from .database.errors import AuditError
 from .log import AuditLog
-from .store.snapshot import Snapshot
+from .record.rows import row_from
+from .store.snapshot import Snapshot, found_by_seqs
 from .store.tree import SealedEvents
 
 _DECIDED = """
     SELECT seq, header FROM audit_event
     WHERE operation = 'verdict' AND method = 'approvals' AND seq >= ? ORDER BY seq
 """
+
+_OF_WRITER = "SELECT seq FROM audit_event WHERE writer_id = ? ORDER BY writer_seq"
 
 
 class ApprovalState(NamedTuple):
@@ -365,14 +369,44 @@ class AuditedDecisions:
             share = found["agreed"] / found["decided"] if counts else None
             yield GateFigures(gate, share, found["mode"] == "auto", waiting[gate])
 
-    def record(self, event: Event) -> bool:
+    def edited(self, writer_id: str) -> tuple[str, str] | None:
+        """
+        Return the text that was held and what a human has made of it; None: they made nothing.
+
+        Args:
+            writer_id: Of the decision's event.
+
+        Raises:
+            AuditError: The log cannot be read, or the text was erased.
+            TamperedError: One of the two events is not what was sealed.
+        """
+        with self._log.reading() as snapshot:
+            seqs = [seq for (seq,) in snapshot.execute(_OF_WRITER, (writer_id,)).fetchall()]
+            rows = {each.seq: row_from(each) for each in found_by_seqs(snapshot, seqs)}
+        decided, edit = (*(rows.get(seq) for seq in seqs), None, None)[:2]
+        if not decided or not edit or "has_text" not in sealed_verdict(decided.header)["evidence"]:
+            return None
+        if edit.content is None:  # what was held is not to go on in its place
+            raise AuditError("the text of an edit was erased with its customer")
+        content: Any = orjson.loads(edit.content)
+        return content["was"], content["text"]
+
+    def record(self, event: Event, edited: Event | None = None, uid: str = "") -> bool:
         """
         Record a decision at once, and return whether it was the first of its id.
+
+        Args:
+            event: The decision.
+            edited: The text that a human has made of what was held.
+            uid: Whose it is.
 
         Raises:
             AuditError: It was not recorded.
         """
-        recorded = self._log.append([event]) == 1
+        if edited is None:
+            recorded = self._log.append([event]) == 1
+        else:  # one of them alone: another decision is the first
+            recorded = self._log.append_about(uid, edited, event) == 2  # noqa: PLR2004
         with self._guard:
             self._read_at = float("-inf")
         return recorded

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..telemetry.event.event import Event, OperationClass
 from ..telemetry.event.subject import SubjectKeys
-from .database.errors import DatabaseMissingError
+from .database.errors import AuditError, DatabaseMissingError
 from .database.opening import open_database
 from .queries import origins, reading
 from .queries.blast_radius import MOST_OPERATIONS
@@ -27,6 +27,7 @@ from .record.keys import Keyring
 from .record.lived_time import DAY_US
 from .record.rows import AuditRow
 from .record.sealing import UnplacedEvent, draft
+from .record.subjects import NOBODY, KnownAliases
 from .store import checkpoints, retention
 from .store.checkpoints import Announce
 from .store.customers import Customers
@@ -119,6 +120,30 @@ class AuditLog:
             AuditError: None of them was recorded, as far as can be known: it is safe to ask again.
         """
         return self.tables.append([draft(event) for event in events]).added
+
+    def append_about(self, uid: str, about: Event, *others: Event) -> int:
+        """
+        Record *about*, which names nobody, as an event about the subject *uid*; else as `append`.
+
+        For whoever knows a customer by what the trail has of them, and by no id.
+
+        Args:
+            uid: As details name it.
+            about: The event that becomes theirs.
+            others: Events that are recorded with it, as they are.
+
+        Raises:
+            AuditError: They were erased; or as of `append`.
+        """
+        with self.reading() as snapshot:
+            aliases = snapshot.aliases(uid)
+        if not aliases:
+            raise AuditError("a customer who was erased is not written about")
+        theirs = draft(about)
+        found = {key_id: alias for key_id, alias, _kind in aliases}
+        theirs.subject, theirs.alias = KnownAliases(found, {}), aliases[0][1]
+        theirs.header.fields["n_subjects"] = int(aliases[0][2] != NOBODY)
+        return self.tables.append([theirs, *map(draft, others)]).added
 
     def record(self, drafts: Sequence[UnplacedEvent], *, is_quiet: bool = False) -> int:
         """

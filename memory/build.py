@@ -530,15 +530,8 @@ def build(
         drain = Drain(sinks, faults=faults, keys=keys)
         if redactor is not None and (on_match is not None or recognizers):
             raise ConfigurationError("a redactor of your own takes no recognizers and no on_match")
-        redactor = redactor or build_redactor(
-            model=settings.pii_model,
-            keys=keys,
-            operators=settings.pii_operators,
-            lists=read_term_lists(settings.pii_allow, settings.pii_deny),
-            recognizers=(*configured_registries(settings), *recognizers),
-            limits=Limits(max_chars=settings.pii_most_characters),
-            ask=None if on_match is None else _asking(on_match, faults),
-        )
+        ask = None if on_match is None else _asking(on_match, faults)
+        redactor = redactor or configured_redactor(settings, keys, recognizers, ask)
         context = _feature_context(keys, faults, _audit_sink((*sinks, *beyond)))
         features = [_retention_feature(settings), *_features(settings, extra_features, context)]
         rules = (*rules, *(rule for each in features for rule in each.rules))
@@ -824,6 +817,24 @@ def configured_registries(settings: Settings) -> Sequence[Any]:
         return to_analyzers([settings.pii_recognizers])
     except ConfigurationError as exc:
         raise ConfigurationError(f"MNEMOSCOPE_PII_RECOGNIZERS: {exc}") from None
+
+
+def configured_redactor(
+    settings: Settings,
+    keys: SubjectKeys,
+    recognizers: Iterable[Any] = (),
+    ask: Callable[[Redactor], TextRedactor] | None = None,
+) -> Redactor:
+    """Return what replaces personal data by *settings*; see `build_redactor`, which raises."""
+    return build_redactor(
+        model=settings.pii_model,
+        keys=keys,
+        operators=settings.pii_operators,
+        lists=read_term_lists(settings.pii_allow, settings.pii_deny),
+        recognizers=(*configured_registries(settings), *recognizers),
+        limits=Limits(max_chars=settings.pii_most_characters),
+        ask=ask,
+    )
 
 
 def configured_keys(settings: Settings) -> SubjectKeys | None:

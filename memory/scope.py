@@ -568,6 +568,11 @@ class Mnemoscope:
             self._posted = Outcomes(self._parts.accounting.verdicts)
         return self._posted
 
+    @property
+    def redactor(self) -> Redactor | None:
+        """What replaces personal data. None: the scope is disabled."""
+        return None if self._parts is None else self._parts.guards.redactor.redactor
+
     def text_to_embed(self, text: str) -> str:
         """
         Return *text* as it is to be densely encoded: redacted, and without what stands for data.

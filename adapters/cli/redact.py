@@ -114,9 +114,10 @@ def redact(
 
 
 def _redactor(model: str | None, operator: str | None) -> Redactor:
-    from ...memory.build import configured_keys, configured_registries
-    from ...memory.privacy.detectors.term_lists import read_term_lists
-    from ...memory.privacy.engine.redactor import build_redactor
+    from msgspec.structs import replace
+
+    from ...memory.build import configured_keys, configured_redactor
+    from ...memory.privacy.engine.redactor import Limits
     from ...memory.settings import load_settings
     from ...telemetry.event.subject import SubjectKeys
 
@@ -126,13 +127,9 @@ def _redactor(model: str | None, operator: str | None) -> Redactor:
     # Said first: whoever compares two runs would take them for different people.
     if keys is None and "pseudonym" in operators.values():
         say("no key is configured: these pseudonyms differ in every run")
-    return build_redactor(
-        model=settings.pii_model,
-        keys=keys or SubjectKeys(secrets.token_bytes(32)),
-        operators=operators,
-        lists=read_term_lists(settings.pii_allow, settings.pii_deny),
-        recognizers=configured_registries(settings),
-    )
+    # A line that is longer was cut as it was read: it is not to pass for the whole.
+    settings = replace(settings, pii_operators=operators, pii_most_characters=Limits().max_chars)
+    return configured_redactor(settings, keys or SubjectKeys(secrets.token_bytes(32)))
 
 
 def _operators(operator: str | None, configured: Mapping[str, str]) -> Mapping[str, str]:

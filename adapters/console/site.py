@@ -66,7 +66,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    given: dict[str, Any] = {"lines": _lines, "moment": _moment}
+    given: dict[str, Any] = {"lines": lines, "moment": _moment}
     found.filters.update(given)  # pyright: ignore[reportUnknownMemberType] - jinja2 has no type
     return found
 
@@ -75,7 +75,7 @@ def _moment(micros: int) -> str:
     return utc_text(micros)[:16].replace("T", " ")
 
 
-def _lines(text: object) -> str:
+def lines(text: object) -> str:
     """Return a text of others without what turns, hides or overwrites the text around it."""
     return "\n".join(map(one_line, str(text).splitlines()))
 
@@ -360,6 +360,9 @@ class Visit:
             AuditError: It was not recorded: show nothing.
         """
         site, keys = self.site, self.site.log.ring.current
+        if not person.identities[0].customer:  # known by a reference alone
+            site.log.append_about(person.uids[0], site.look(self.session, purpose, None))
+            return
         about = [Subject(who.customer, tenant=who.tenant, keys=keys) for who in person.identities]
         site.log.append([site.look(self.session, purpose, each) for each in about])
 

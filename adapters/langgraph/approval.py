@@ -20,7 +20,7 @@ from loguru import logger
 
 from ...memory.rules.agreement import change_mode
 from ...memory.rules.approval import Approval, Draft
-from ...memory.rules.decisions import CODE, decision_event
+from ...memory.rules.decisions import CODE, decided_by, decision_event
 from ...memory.rules.rule import Facts, Verdict
 from ...telemetry.event.verdict_event import Choice, Outcome, Point
 from ..toolkit.type_guards import is_dict
@@ -148,7 +148,19 @@ class _Node:
         update: dict[str, Any] = {self._result: known}
         if choice is Choice.EDIT and "draft" in answer:
             update[self._draft] = answer["draft"]
+        elif choice is Choice.EDIT and (text := self._edited(found["approval"])) is not None:
+            update[self._draft] = text
         return update
+
+    def _edited(self, approval: str) -> str | None:
+        """
+        Return the text that a human has made of the draft where the trail is, if they did.
+
+        Raises:
+            AuditError: It cannot be read: what they have changed is not to go on as it was.
+        """
+        found = None if self._trail is None else self._trail.edited(decided_by(approval, 0))
+        return found[1] if found else None
 
     def _shown(
         self, found: Mapping[str, Any], verdict: Mapping[str, Any], state: Any

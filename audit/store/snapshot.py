@@ -378,6 +378,13 @@ class Snapshot(Moment):
         self.check_bindings()
         return family(self, uids)
 
+    def aliases(self, uid: str) -> list[tuple[str, str, str]]:
+        """Return key, alias and kind of whatever names a subject; raises as `uids` does."""
+        self.check_bindings()
+        return self.execute(
+            "SELECT key_id, alias, id_type FROM audit_subject_alias WHERE subject_uid = ?", (uid,)
+        ).fetchall()
+
     def nobodies(self, tenant: str | None) -> list[str]:
         """
         Return the subjects of operations that name no customer, for *tenant* or for none.

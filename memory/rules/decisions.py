@@ -13,7 +13,7 @@ import secrets
 import time
 from typing import Final
 
-from ...telemetry.event.event import VERDICT, Event, OperationClass, Status
+from ...telemetry.event.event import VERDICT, Event, OperationClass, Redacted, Status
 from ...telemetry.event.subject import Subject
 from ...telemetry.event.trace_ref import TraceRef
 from ...telemetry.event.verdict_event import Choice, Outcome, Point
@@ -29,7 +29,7 @@ OUTCOMES: Final = {
 }
 CODE = re.compile("[a-z0-9_.-]{1,64}")
 _STORE = "rule"
-_SHOWN = ("approval", "choice", "gate", "passed", "used", "version", "is_blind")
+_SHOWN = ("approval", "choice", "gate", "passed", "used", "version", "is_blind", "has_text")
 
 
 class Decision(StandaloneRule):
@@ -41,7 +41,7 @@ class Decision(StandaloneRule):
         """Return what the human has said, by the facts."""
         known = facts.known
         choice = Choice(str(known["choice"]))
-        # By what there is: earlier versions sealed facts without the last two.
+        # By what there is: earlier versions sealed facts without the last three.
         evidence = {name: known[name] for name in _SHOWN if name in known}
         return Verdict(OUTCOMES[choice], str(known["why"] or choice), evidence)
 
@@ -58,6 +58,7 @@ def decision_event(
     used: int = 0,
     by: Subject | None = None,
     point: Point = Point.MEMORY,
+    has_text: bool = False,
 ) -> Event:
     """
     Return the event of a decision. Of those on one approval the first is recorded, and no other.
@@ -73,6 +74,7 @@ def decision_event(
         used: How many times the same write has passed by an approval before.
         by: Who decided.
         point: Where it was held.
+        has_text: Whether an `edited_event` is recorded with it.
 
     Raises:
         ConfigurationError: *why* is no code.
@@ -89,9 +91,43 @@ def decision_event(
         "used": used,
         "why": why,
     }
+    if has_text:
+        known["has_text"] = 1
     facts, rule = Facts(point, known=known), Decision()
     kind = choice if choice in {Choice.USED, Choice.SKIP} else "decided"
     return recorded_event(rule, rule.decide(facts), facts, f"{kind}\n{approval}\n{used}", by)
+
+
+def decided_by(approval: str, used: int) -> str:
+    """Return the id of the writer of the one decision on an approval, used so many times before."""
+    return _writer(f"decided\n{approval}\n{used}")
+
+
+def edited_event(decision: Event, was: str, text: Redacted, tenant: str | None) -> Event:
+    """
+    Return the event of the text that a human has made of what was held, about nobody yet.
+
+    Args:
+        decision: The event of the decision, which it is recorded with.
+        was: The text that it takes the place of, as the trail has it.
+        text: The new one, redacted.
+        tenant: Of the call that was held.
+    """
+    return Event(
+        writer_id=decision.writer_id,
+        writer_seq=2,
+        started_ns=decision.started_ns,
+        duration_s=0.0,
+        operation="update_memory",
+        op_class=OperationClass.MODEL,
+        store=_STORE,
+        method="edit",
+        status=Status.OK,
+        trace=decision.trace,
+        tenant=tenant,
+        nested=True,
+        content=text.read_by(lambda value: {"text": value, "was": was}),
+    )
 
 
 def recorded_event(
@@ -99,7 +135,7 @@ def recorded_event(
 ) -> Event:
     """Return the event of a verdict that is recorded at once, and one time only for each *once*."""
     return Event(
-        writer_id=hashlib.sha256(once.encode()).hexdigest()[:16],
+        writer_id=_writer(once),
         writer_seq=1,
         started_ns=time.time_ns(),
         duration_s=0.0,
@@ -112,3 +148,7 @@ def recorded_event(
         subject=by,
         parts=(verdict_event(rule, verdict, facts),),
     )
+
+
+def _writer(once: str) -> str:
+    return hashlib.sha256(once.encode()).hexdigest()[:16]

@@ -18,8 +18,10 @@ from ...telemetry.event.event import Event, OperationClass, Redacted
 from ...telemetry.event.verdict_event import Choice, Outcome
 from ...telemetry.process.faults import Faults
 from ...telemetry.text import is_a
+from ..guard.call import Call
+from ..guard.operation import Arguments
 from ..privacy.engine.content import to_content
-from .decisions import OUTCOMES, decision_event
+from .decisions import OUTCOMES, decided_by, decision_event
 from .rule import Action, Fact, Facts, Rule, Verdict, with_known
 from .run_facts import KeyedHashes
 
@@ -28,7 +30,9 @@ LOOK_AGAIN_S: Final = 1.0
 
 APPROVAL: Final = "held.approval"
 DECISION: Final = "held.decision"
-"""Names of facts: the id of a held write; what was decided of it, empty where nothing was."""
+EDITED: Final = "held.edited"
+"""Names of facts: the id of a held write; what was decided of it, empty where nothing was; and
+whether it is written with the text that a human has made of it."""
 
 _READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
 _SPARED = _READS | {OperationClass.FORGET}
@@ -53,6 +57,21 @@ class Decisions(Protocol):
         Args:
             approval: Its id.
             most_age_s: Seconds for which what was read last is good enough.
+        """
+        ...
+
+    def edited(self, writer_id: str, /) -> tuple[str, str] | None:
+        """
+        Return the text that was held and the one that a human has made of it, both redacted.
+
+        Args:
+            writer_id: Of the decision's event: see `decided_by`.
+
+        Returns:
+            None: it was decided without one.
+
+        Raises:
+            Exception: It was erased since.
         """
         ...
 
@@ -117,8 +136,9 @@ class HeldWrites:
         if Outcome.HOLD not in acting or (approval := self._id(action)) is None:
             return judged
         may_pass = acting <= {Outcome.HOLD, Outcome.ALLOW}
-        decision = self._decision(approval, may_pass=may_pass)
+        decision, is_edited = self._decision(approval, action.call, may_pass=may_pass)
         known: dict[str, Fact] = {APPROVAL: approval, DECISION: decision}
+        known |= {EDITED: 1} if is_edited else {}
         return [_settled(each, known) for each in judged]
 
     def _id(self, action: Action) -> str | None:
@@ -133,18 +153,24 @@ class HeldWrites:
         except TypeError:
             return None
 
-    def _decision(self, approval: str, *, may_pass: bool) -> str:
-        if self.decisions is None:
-            return ""
+    def _decision(self, approval: str, call: Call | None, *, may_pass: bool) -> tuple[str, bool]:
+        """Return what was decided, and whether *call* has a human's text in its arguments now."""
+        if self.decisions is None or call is None:
+            return "", False
         try:
             decision, used = self.decisions.standing(approval, LOOK_AGAIN_S)
-            if decision != Choice.APPROVE:
-                return decision
+            edited = None
+            if decision == Choice.EDIT:
+                texts = self.decisions.edited(decided_by(approval, used))
+                edited = texts and _with_text(call, *texts)
+            if decision != Choice.APPROVE and edited is None:
+                return decision, False
             if may_pass and self.decisions.record(decision_event(approval, Choice.USED, used=used)):
-                return decision
+                call.arguments = call.arguments if edited is None else edited
+                return decision, edited is not None
         except Exception as exc:  # noqa: BLE001 - then it stays held
             self._faults.note("rules.decisions", exc)
-        return ""
+        return "", False
 
     def content(self, action: Action) -> Redacted | None:
         """Return what a held write would write. None: it cannot be told, or was not redacted."""
@@ -177,7 +203,40 @@ def settled(verdict: Verdict, facts: Facts) -> Verdict:
     if not decision:
         return Verdict(Outcome.HOLD, verdict.reason, evidence)
     choice = Choice(str(decision))
-    return Verdict(OUTCOMES[choice], f"human_{choice}", {**evidence, "held_for": verdict.reason})
+    outcome = Outcome.ALLOW if facts.known.get(EDITED) else OUTCOMES[choice]
+    return Verdict(outcome, f"human_{choice}", {**evidence, "held_for": verdict.reason})
+
+
+def _with_text(call: Call, was: str, text: str) -> Arguments | None:
+    """
+    Return the arguments of *call* with *text* in place of *was*.
+
+    None: it is not in them once, or they hold what was made of it, such as a vector.
+    """
+    if call.redaction is None:
+        return None
+    text = call.redaction.text(text)  # whose customer may be named in it
+    places: list[str] = []
+
+    def edited(value: Any) -> Any:
+        if isinstance(value, str):
+            if value == was:
+                places.append(value)
+            return text if value == was else value
+        if is_a(value, dict):
+            return {name: edited(each) for name, each in value.items()}
+        if type(value) in {list, tuple}:
+            if value and all(isinstance(each, float) for each in value):
+                raise TypeError
+            return type(value)(map(edited, value))
+        orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATACLASS)  # may hold text inside
+        return value
+
+    try:
+        found = edited(call.arguments)
+    except TypeError:
+        return None
+    return found if len(places) == 1 else None
 
 
 def _plain(value: Any) -> Any:

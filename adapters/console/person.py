@@ -76,8 +76,9 @@ def _ask(visit: Visit, status: int = 200, **more: Any) -> Response:
 def _look_up(visit: Visit) -> Response:
     form, only = visit.form, visit.site.tenant
     customer, tenant = form.get("customer", ""), form.get("tenant") or None
-    if not customer.strip():
-        raise NotDoneError(400, "Say whom to look for: type an id.")
+    reference = form.get("reference", "").strip()
+    if bool(customer.strip()) == bool(reference):
+        raise NotDoneError(400, "Say whom to look for: type an id, or what the trail has for it.")
     # An empty name is a tenant too: that of operations that named none.
     tenant = "" if "of_no_tenant" in form else tenant
     ask = OtherSpellings.LEAVE_OUT if "exact" in form else OtherSpellings.ASK
@@ -88,6 +89,7 @@ def _look_up(visit: Visit) -> Response:
         all_tenants="any" in form and tenant is None and only is None,
         spellings=OtherSpellings.INCLUDE if "any" in form else ask,
         own_stores="own_stores" in form,
+        reference=reference,
     )
     try:
         _find(visit.site, query)
@@ -111,7 +113,7 @@ def _find(site: Site, query: CustomerQuery) -> Person:
     try:
         return person_in_log(site.log, query)
     except UnknownSubjectError:
-        if site.scope is None:
+        if site.scope is None or query.reference:
             raise
     if not _look_ups.acquire(blocking=False):
         raise NotDoneError(503, "The stores are being asked for others: look again later.")
@@ -133,6 +135,8 @@ def _shown(visit: Visit, purpose: str) -> tuple[CustomerQuery, Person]:
     query = visit.session.kept(visit.request.path_params["handle"])
     if not isinstance(query, CustomerQuery):
         raise NotDoneError(404, "Nobody was looked up here in this session: look them up again.")
+    if query.reference and purpose != "look":
+        raise NotDoneError(409, "Stores know them by their id alone: look them up by it.")
     try:
         # Each time anew: sealing a look at somebody who was erased would make them known again.
         person = _find(visit.site, query)
@@ -145,7 +149,8 @@ def _shown(visit: Visit, purpose: str) -> tuple[CustomerQuery, Person]:
 
 def _page(visit: Visit, query: CustomerQuery, person: Person, **more: Any) -> Response:
     known: dict[str, Any] = {
-        "who": query.customer,
+        "who": query.customer or f"Known as {query.reference}",
+        "has_id": not query.reference,
         "lines": [*who_lines(query, person)],
         "handle": visit.request.path_params["handle"],
         "is_under_way": person.is_logged and not person.uids,

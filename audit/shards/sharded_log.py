@@ -187,6 +187,15 @@ class ShardedLog(AuditLog):
             for number in sorted(set(numbers))
         )
 
+    def append_about(self, uid: str, about: Event, *others: Event) -> int:
+        """See `AuditLog.append_about`: in the shard that knows them."""
+        for shard in self.there():
+            with shard.reading() as snapshot:
+                is_here = bool(snapshot.aliases(uid))
+            if is_here:
+                return shard.append_about(uid, about, *others)
+        raise AuditError("a customer who was erased is not written about")
+
     @property
     def verdicts(self) -> AuditLog:
         """See `AuditLog.verdicts`: the first shard, so that one decision of two is the first."""

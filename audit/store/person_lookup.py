@@ -45,6 +45,13 @@ _UID = "coalesce(s.merged_into, s.subject_uid)"
 _NAMED = "a.id_type <> 'nobody'"
 
 
+_REFERENCED = f"""
+    SELECT DISTINCT {_UID} FROM {_ALIASES}
+    WHERE {_NAMED} AND (a.alias = ? OR a.subject_uid = ?)
+"""  # noqa: S608 - parts of ours
+_FIRST_DETAIL = "SELECT seq, sealed FROM audit_detail WHERE subject_uid = ? ORDER BY seq LIMIT 1"
+
+
 class OtherSpellings(StrEnum):
     """
     What is done with people whose id is another spelling of the one that is asked for.
@@ -71,6 +78,7 @@ class CustomerQuery:
         all_tenants: People of that id in several tenants are one.
         own_stores: The live stores have customers of that tenant alone. Else what they hold of an
             id that another tenant has too is nobody's in particular.
+        reference: In place of an id, what the log knows them by: a subject's uid, or an alias.
     """
 
     customer: str = field(repr=False)
@@ -79,6 +87,7 @@ class CustomerQuery:
     all_tenants: bool = False
     spellings: OtherSpellings = OtherSpellings.ASK
     own_stores: bool = False
+    reference: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,7 +101,8 @@ class Person:
     A customer who is known.
 
     Attributes:
-        identities: The ids by which stores know them, each with its tenant; never empty.
+        identities: The ids by which stores know them, each with its tenant; never empty. Of whoever
+            was looked up by a reference, the tenant alone.
         uids: The subjects of the log that they are; empty where a store alone knows them.
         doubts: What of theirs there may be besides: a line each, about nobody.
         is_logged: The log knows them. Else live stores alone do, or nobody.
@@ -165,6 +175,8 @@ def find_person(
     for each in (snapshot, *beside):
         each.check_bindings()
         each.check_keys()
+    if query.reference:
+        return _referenced((snapshot, *beside), query)
     lookup = _Lookups([_Lookup(each, query) for each in (snapshot, *beside)])
     chosen = [each for name in query.names for each in _chosen(lookup, name, query, stores)]
     chosen = _in_their_tenants(chosen, query)
@@ -178,6 +190,20 @@ def find_person(
         is_logged=any(each.in_log for each in chosen),
         shared_with=tuple(_shared_with(lookup, query, stores, identities, uids)),
     )
+
+
+def _referenced(logs: Sequence[Snapshot], query: CustomerQuery) -> Person:
+    """Return the customer whom a log knows by a reference, in the tenant of a detail of theirs."""
+    for log in logs:
+        uids: list[Any] = log.execute(_REFERENCED, (query.reference, query.reference)).fetchall()
+        for (uid,) in uids:
+            details = log.execute(_FIRST_DETAIL, (uid,))
+            for seq, sealed in details.fetchall():
+                plaintext = log.plaintext(seq, uid, blob(sealed))
+                tenant = "" if plaintext is None else detail_from(plaintext).tenant or ""
+                if query.tenant in {None, tenant}:
+                    return Person(identities=(Identity("", tenant),), uids=(uid,))
+    raise UnknownSubjectError
 
 
 def person_of(snapshot: Snapshot, customer: str | Person, tenant: str | None) -> Person:

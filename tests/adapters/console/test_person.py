@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -267,3 +268,80 @@ class TestWhatIsShown:
 
         assert "agents sales" in said
         assert "stores mem0 redacted content, ids 2 2023-11-14 22:13" in said
+
+
+class TestWithoutAnId:
+    """Somebody whom the trail's own word for them names: their number in JSON, or an alias."""
+
+    @pytest.fixture
+    def known(self, log, remember):
+        """Number and alias of somebody."""
+        remember(ADA, "likes tea")
+        remember("c-bob", "likes rum", tenant="globex")
+        (uid,) = log.person(ADA).uids
+        with log.reading() as snapshot:
+            (alias,) = [alias for _key, alias, _kind in snapshot.aliases(uid)]
+        return {"uid": uid, "alias": alias}
+
+    @pytest.mark.parametrize("what", ["uid", "alias"])
+    def test_they_are_found_and_shown(self, browser, known, what):
+        """What is remembered, their history and their recipients: all that needs no store."""
+        page = look_up(browser, "", reference=known[what])
+
+        assert "likes tea" in page.text
+        assert "found in tenant acme" in page.text
+        assert "rum" not in page.text
+        assert "add" in browser.get(f"{page.url}/history").text
+        assert browser.get(f"{page.url}/recipients").status_code == 200
+
+    def test_the_look_is_sealed_about_them(self, browser, known, log):
+        """Though nobody has typed an id: it is exported and erased with them."""
+        look_up(browser, "", reference=known["uid"])
+
+        assert looks(log) == [("look", known["uid"], "ok")]
+
+    @pytest.mark.parametrize("what", ["export", "erase"])
+    def test_stores_are_asked_by_an_id_alone(self, browser, known, what):
+        """Neither is offered, and neither is done."""
+        page = look_up(browser, "", reference=known["uid"])
+        path = f"{page.url.path}/{what}"
+
+        assert path not in page.text
+        assert browser.submit(path, phrase="erase ").status_code == 409
+
+    @pytest.mark.parametrize("reference", ["0" * 32, "%", "' OR 1=1 --", "nobody/acme"])
+    def test_a_reference_of_nobody_is_nobody(self, browser, known, reference):
+        """The same answer as to an id that nobody has."""
+        assert known
+        unknown = look_up(browser, "c-nobody")
+
+        answer = look_up(browser, "", reference=reference)
+
+        assert answer.status_code == unknown.status_code == 404
+        assert words(answer) == words(unknown)
+
+    def test_the_nobody_of_a_tenant_is_no_person(self, browser, known, event_factory, log):
+        """What was done in nobody's name has a number too."""
+        assert known
+        log.append([event_factory(subject=None, tenant=TENANT, content=Redacted({"text": "rum"}))])
+        with log.reading() as snapshot:
+            (uid,) = snapshot.nobodies(TENANT)
+
+        assert look_up(browser, "", reference=uid).status_code == 404
+
+    def test_a_site_of_one_tenant_finds_its_own_alone(self, site, tokens, known):
+        """Another tenant's are nobody there."""
+        with Browser(build_console(replace(site, tenant="globex"))) as browser:
+            browser.get("/sign-in", params={"token": tokens[-1]})
+            assert look_up(browser, "", reference=known["uid"]).status_code == 404
+
+    def test_one_of_both_is_given(self, browser, known):
+        """An id or a reference: of two it would be open whom of them is meant."""
+        assert look_up(browser, ADA, reference=known["uid"]).status_code == 400
+        assert look_up(browser, "", reference=" ").status_code == 400
+
+    def test_who_was_erased_is_not_found(self, browser, known, log):
+        """Their number stays in the tables, and names nobody."""
+        log.subjects.erase(known["uid"])
+
+        assert look_up(browser, "", reference=known["uid"]).status_code == 404

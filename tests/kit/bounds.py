@@ -26,6 +26,8 @@ def pins() -> list[str]:
         if not each.startswith(f"{project['name']}["):
             pin = re.sub(r"(\[[^\]]*\])?>=", "==", each, count=1)
             name = pin.partition("==")[0]
+            # A requirement with a marker is one of its own: numpy's bound is another on 3.13.
+            name += pin.partition(";")[2]
             found[name] = max(found.get(name, pin), pin, key=_numbers)
     return sorted(found.values())
 

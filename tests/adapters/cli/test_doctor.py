@@ -15,6 +15,7 @@ from mnemoscope.memory.api import Database, Faults
 from mnemoscope.memory.guard.touches import UNTOLD
 from mnemoscope.memory.journal.journal import Journal, JournalWrite, Parked
 from mnemoscope.memory.journal.records import Write
+from tests.kit.bounds import pins
 
 KEY = "00112233445566778899aabbccddeeff"
 
@@ -317,7 +318,7 @@ def installed(monkeypatch, tmp_path):
 
     def install(distribution, version):
         folder = tmp_path / "elsewhere" / f"{distribution.replace('-', '_')}-{version}.dist-info"
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         told = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
         (folder / "METADATA").write_text(told)
         monkeypatch.setattr(sys, "path", [str(folder.parent), *sys.path])
@@ -331,8 +332,10 @@ def installed(monkeypatch, tmp_path):
         ("langgraph-checkpoint-sqlite", "3.0.0", "CVE-2025-67644): install 3.0.1 or newer"),
         ("langgraph-checkpoint", "3.9", "CVE-2026-27794): install 4.0.0 or newer"),
         ("langgraph", "1.0.9", "CVE-2026-28277): install 1.0.10 or newer"),
-        ("langchain-core", "1.2.5rc1", "CVE-2025-68664): install 1.2.5 or newer"),
-        ("de-core-news-md", "999.9.9", "not spaCy's"),
+        ("langchain-core", "1.3.3rc1", "CVE-2026-44843): install 1.3.3 or newer"),
+        ("langsmith", "0.8.17", "GHSA-f4xh-w4cj-qxq8): install 0.8.18 or newer"),
+        ("chromadb", "1.5.9", "CVE-2026-45829): no version was known without it"),
+        ("de-core-news-md", "999.9.9", "by somebody else than its name says: uninstall it"),
     ],
 )
 def test_a_version_with_a_known_hole_is_a_warning(installed, checks, distribution, version, said):
@@ -344,8 +347,28 @@ def test_a_version_with_a_known_hole_is_a_warning(installed, checks, distributio
     assert said in found["detail"]
 
 
-def test_langgraph_that_calls_what_a_checkpoint_names_is_a_warning(checks, monkeypatch):
+@pytest.mark.parametrize(
+    ("distribution", "version"),
+    [("de-core-news-md", "3.8.0"), ("chromadb", "1.5.10"), ("langsmith", "0.8.18")],
+)
+def test_a_version_without_a_known_hole_is_none(installed, checks, distribution, version):
+    """A model of spaCy's own has the name that somebody else took on the package index."""
+    installed(distribution, version)
+
+    assert distribution not in checks()["versions"]["detail"]
+
+
+def test_our_lowest_versions_have_no_hole_that_a_newer_one_has_not(installed, checks):
+    """Who installs us with any resolver gets none of them."""
+    for pin in pins():
+        installed(*pin.partition(";")[0].strip().split("=="))
+
+    assert "or newer" not in checks()["versions"]["detail"]
+
+
+def test_langgraph_that_calls_what_a_checkpoint_names_is_a_warning(checks, installed, monkeypatch):
     """Until its strict reading is on; then nothing is known of what is installed here."""
+    installed("chromadb", "1.5.10")
     assert "LANGGRAPH_STRICT_MSGPACK is off" in checks()["versions"]["detail"]
     for value in ("true", "TRUE", "1"):
         monkeypatch.setenv("LANGGRAPH_STRICT_MSGPACK", value)

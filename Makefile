@@ -342,7 +342,7 @@ bench-journal: $(STAMP)  ## Measure how fast waiting writes are made again, and 
 stream-kills: $(STAMP)  ## Kill the stream of the audit trail, its writers and Kafka's broker a hundred times: ARGS="--rounds N"
 	@$(PY) -m tests.kit.stream_kills $(ARGS)
 
-keeping-kills: $(STAMP)  ## Kill sweepers of retention a hundred times, and look for damaged threads: ARGS="--threads N --kills N"
+keeping-kills: $(STAMP)  ## Kill sweepers of retention a hundred times, in three savers, and look for damaged threads: ARGS="--threads N --kills N"
 	@$(PY) -W ignore -m tests.kit.keeping_kills $(ARGS)
 
 audit-kills: $(STAMP)  ## Kill four writers of the audit trail a hundred times on SQLite and PostgreSQL: ARGS="--rounds N"

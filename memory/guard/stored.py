@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import Decimal
+from functools import lru_cache, partial
 from hashlib import sha256
+from operator import methodcaller
 from pathlib import PurePath
 from re import Pattern
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -151,8 +153,13 @@ class Removed(NamedTuple):
         return f"Removed({len(self.ids)} ids)"
 
 
-Says: TypeAlias = Callable[[Any, dict[str, Any], Memo], Statements]
-"""Returns what a call says, from its result and arguments."""
+Later: TypeAlias = Callable[[], Statements]
+"""Makes statements of what was taken from a call while nobody could change it, on any thread."""
+
+Says: TypeAlias = Callable[[Any, dict[str, Any], Memo], Statements | Later]
+"""Returns what a call says, from its result and arguments, in the order of the calls."""
+
+_MOST_KEPT_BYTES: Final = 65_536
 
 _OPTIONS: Final = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
 
@@ -170,12 +177,40 @@ def canonical(value: Any) -> bytes:
     return orjson.dumps(value, _plain, _OPTIONS)
 
 
-def digest(value: Any) -> str | None:
-    """Return a hash of *value* in its canonical form, or None if it has none."""
+class CanonicalForm(NamedTuple):
+    """
+    A value in its canonical form, as it is now: whoever has the value may change it.
+
+    Attributes:
+        form: The form; of a large one its hash. None: it has none.
+        kind: Its class.
+    """
+
+    form: bytes | str | None
+    kind: type
+
+    @property
+    def digest(self) -> str | None:
+        """A hash of the form. None: there is none."""
+        return sha256(self.form).hexdigest() if isinstance(self.form, bytes) else self.form
+
+    def __repr__(self) -> str:
+        """Return a constant: the form is raw."""
+        return "CanonicalForm(...)"
+
+
+def kept(value: Any) -> CanonicalForm:
+    """Return *value* in its canonical form. One that is in it stays so."""
+    if isinstance(value, CanonicalForm):
+        return value
     try:
-        return sha256(canonical(value)).hexdigest()
+        form = canonical(value)
     except (TypeError, RecursionError):
-        return None
+        return CanonicalForm(None, type(value))
+    if len(form) > _MOST_KEPT_BYTES:
+        return CanonicalForm(sha256(form).hexdigest(), type(value))
+    # A copy: orjson's own has room for ten times as much.
+    return CanonicalForm(bytes(memoryview(form)), type(value))
 
 
 def _sorted(value: Any) -> list[str]:
@@ -202,25 +237,32 @@ _PLAIN: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 
 
 def _plain(value: Any) -> Any:
+    return _maker(value.__class__)(value)
+
+
+@lru_cache(1_024)
+def _maker(kind: type) -> Callable[[Any], Any]:
+    """Return what makes JSON types of the objects of a class."""
     for kinds, make in _PLAIN:
-        if isinstance(value, kinds):
-            return make(value)
-    to_list: Any = getattr(value, "tolist", None)
-    if callable(to_list):
-        return to_list()
-    if hasattr(value, "__iter__") and not hasattr(value, "__dict__"):
-        return [*value]
-    return _attributes(value)
+        if issubclass(kind, kinds):
+            return make
+    if callable(getattr(kind, "tolist", None)):
+        return methodcaller("tolist")
+    if hasattr(kind, "__iter__") and not kind.__dictoffset__:
+        return list
+    slots = [each for base in kind.__mro__ for each in _slots(base)]
+    return partial(_attributes, [each for each in slots if each[:1] != "_"], slots)
 
 
-def _attributes(value: Any) -> dict[str, Any]:
+def _attributes(public: list[str], slots: list[str], value: Any) -> dict[str, Any]:
     """Return the attributes of an object. Those with an underscore are caches, more often."""
-    names: list[str] = [*getattr(value, "__dict__", ())]
-    names += [each for kind in type(value).__mro__ for each in _slots(kind)]
-    if not names:
+    own: dict[str, Any] = getattr(value, "__dict__", {})
+    shown = {name: of for name, of in own.items() if name[:1] != "_"}
+    shown |= {name: getattr(value, name, None) for name in public}
+    names = () if shown else (*own, *slots)
+    if not (shown or names):
         raise TypeError
-    shown = [each for each in names if not each.startswith("_")] or names
-    return {each: getattr(value, each, None) for each in shown}
+    return shown or {each: getattr(value, each, None) for each in names}
 
 
 def _slots(kind: type) -> tuple[str, ...]:

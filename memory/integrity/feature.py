@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..features import Feature, FeatureContext
 from ..health.model import Check, State
+from .backlog import Backlog
 from .judging import Found
 from .seals import SealIndex
 from .step import Comparison
@@ -42,14 +43,17 @@ def integrity_feature(context: FeatureContext, policy: str) -> Feature:
         logger.warning(_NO_TRAIL)
     seals = SealIndex(context.digest_key("integrity"), context.clock, context.trail)
     tally: Counter[str] = Counter()
+    comparisons = Backlog()
 
     def steps(parts: GuardParts) -> Sequence[Step]:
-        return (Comparison(parts, seals, refuses=_REFUSES[policy], tally=tally),)
+        refuses = _REFUSES[policy]
+        return (Comparison(parts, seals, refuses=refuses, tally=tally, comparisons=comparisons),)
 
-    return Feature(
-        steps=(steps,),
-        checks={"integrity": lambda: _check(policy, tally, has_trail=context.trail is not None)},
-    )
+    def check() -> Check:
+        comparisons.settle()
+        return _check(policy, tally, has_trail=context.trail is not None)
+
+    return Feature(steps=(steps,), checks={"integrity": check})
 
 
 def _check(policy: str, tally: Counter[str], *, has_trail: bool) -> Check:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ...telemetry.event.part import EventPart
 
@@ -12,14 +12,15 @@ class Seal(EventPart, tag="mnemoscope.seal", frozen=True):
     Keyed hashes of what an operation wrote. Kept by the audit trail alone, until it is erased.
 
     Attributes:
-        names: Keyed hashes of places, each with the number of what was written there.
+        names: Makes them, if nobody has: keyed hashes of places, each with the number of what was
+            written there.
     """
 
-    names: tuple[tuple[str, float], ...]
+    names: Callable[[], Sequence[tuple[str, float]]]
 
     def references(self) -> Sequence[tuple[str, float]]:
         """Return the names, by which a read looks the event up."""
-        return self.names
+        return self.names()
 
 
 class IntegrityFindings(EventPart, tag="mnemoscope.integrity", frozen=True):
@@ -27,19 +28,21 @@ class IntegrityFindings(EventPart, tag="mnemoscope.integrity", frozen=True):
     What of an answer is not as it was written, or could not be compared. Counts, by code.
 
     Attributes:
-        found: Number of values, by code: see `mnemoscope.memory.integrity.judging.Found`.
+        found: Compares, if nobody has, and returns the number of values by code: see
+            `mnemoscope.memory.integrity.judging.Found`.
     """
 
-    found: dict[str, int]
+    found: Callable[[], Mapping[str, int]]
 
     def fields(self) -> Mapping[str, str]:
         """Return the codes."""
-        return {"integrity_violation": ",".join(sorted(self.found))} if self.found else {}
+        found = self.found()
+        return {"integrity_violation": ",".join(sorted(found))} if found else {}
 
     def measurements(self) -> Mapping[str, int]:
         """Return the numbers."""
-        return self.found
+        return self.found()
 
-    def sealed(self) -> Mapping[str, int]:
+    def sealed(self) -> Mapping[str, int] | None:
         """Return the numbers."""
-        return self.found
+        return self.found() or None

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from ...telemetry.process.fork import reset_after_fork
 from ..guard.stored import Place, canonical
+from .backlog import Backlog
 
 MOST_NAMES: Final = 65_536
 """Names that a process keeps: those of other places are looked up in the audit trail."""
@@ -73,12 +74,14 @@ class SealIndex:
 
     Attributes:
         name: Returns the name of a place: 32 hex digits.
+        waiting: Writes that are not noted yet: to be settled before a read is judged.
     """
 
     def __init__(
         self, key: bytes, clock: Callable[[], float], trail: SealTrail | None = None
     ) -> None:
         self.trail = trail
+        self.waiting = Backlog()
         self._names = blake2b(key=key, digest_size=_NAME_BYTES, person=b"place")
         self._numbers = blake2b(key=key, digest_size=8, person=b"value")
         self._clock = clock
@@ -109,7 +112,12 @@ class SealIndex:
         return float(1 + (int.from_bytes(digest.digest()) >> (64 - _NUMBER_BITS)))
 
     def note(
-        self, names: Iterable[tuple[str, float]], begun_us: int, ended_us: int, *, are_whole: bool
+        self,
+        names: Iterable[tuple[str, float]],
+        begun_us: int,
+        ended_us: int,
+        *,
+        whole: Iterable[str] = (),
     ) -> None:
         """
         Keep what was written, before it is in the trail.
@@ -118,14 +126,15 @@ class SealIndex:
             names: Each with its number.
             begun_us: When the write began.
             ended_us: When it had ended.
-            are_whole: What was written there before does not matter.
+            whole: Names of places of which it does not matter what was written there before.
         """
         now = self._clock()
         with self._lock:
             for name, number in names:
                 self._add(name, [PlaceWrite(begun_us, ended_us, number)])
-                if are_whole:
-                    self._looked_up[name] = now
+            for name in whole:
+                self._add(name, ())
+                self._looked_up[name] = now
 
     def entries(self, name: str) -> list[PlaceWrite]:
         """Return what is known to have been written under *name*."""

@@ -4,6 +4,10 @@ The step that seals what a call wrote, and compares what it reads with what was 
 It stands next to the store, so that no other step sees an answer that was refused, and originals
 are put in place of pseudonyms behind it. Sealing fails open; of what cannot be compared it is said
 that it is unknown.
+
+A caller waits for what has to be done while nobody can change a state: its canonical form is taken,
+unless it is a copy of ours. Hashing is left to the first who needs the hashes, a sink or a read,
+and so is comparing, where nothing is refused.
 """
 
 from __future__ import annotations
@@ -20,8 +24,9 @@ from ..errors import IntegrityError
 from ..guard.call import EACH_ITEM, Call, Slot
 from ..guard.script import adrive, drive
 from ..guard.step import NOTHING, Faces
-from ..guard.stored import ABSENT, Memo, Place, Statements
+from ..guard.stored import ABSENT, Later, Memo, Place, Statements
 from ..limits.policy import LONGEST_S
+from .backlog import Backlog
 from .judging import Found, Judge
 from .parts import IntegrityFindings, Seal
 from .records import RecordStatements
@@ -47,6 +52,7 @@ _WRITES: Final = frozenset(
     {OperationClass.CHECKPOINT, OperationClass.REMEMBER, OperationClass.FORGET}
 )
 _FINDINGS: Slot[Counter[str] | None] = Slot("mnemoscope.integrity.findings", None)
+_LATER: Slot[Counter[str] | None] = Slot("mnemoscope.integrity.later", None)
 _ORDERS: Slot[dict[Place, float] | None] = Slot("mnemoscope.integrity.orders", None)
 
 Reading = Generator[Callable[[], None], None, Counter[str]]
@@ -61,6 +67,7 @@ class Comparison:
         seals: Of the scope.
         refuses: Codes of findings for which an answer is refused.
         tally: Counts findings, for the scope's health.
+        comparisons: Of the scope: those that wait for whoever wants to know what was found.
         waits_s: Seconds before each look at what seems wrong.
     """
 
@@ -71,6 +78,7 @@ class Comparison:
         *,
         refuses: frozenset[str],
         tally: Counter[str],
+        comparisons: Backlog,
         waits_s: Sequence[float] = WAITS_S,
     ) -> None:
         self._store, self._splits = parts.store, parts.splits
@@ -82,6 +90,7 @@ class Comparison:
         self._seals = seals
         self._refuses = refuses
         self._tally = tally
+        self._comparisons = comparisons
         self._waits_s = waits_s
         self._memo: Memo = {}
         self._has_said = False
@@ -122,15 +131,39 @@ class Comparison:
         )
         # Of a write that failed, was late or waits elsewhere the store may have nothing.
         is_certain = call.error is None and not call.late and call.journal is Journalled.NO
-        written = [*self._written(said, is_certain=is_certain)]
-        added = [*self._added(said, is_certain=is_certain)]
-        if not (written or added):
-            return
         begun_us = call.started_ns // 1_000
         ended_us = begun_us + int((self._clock() - call.started) * 1e6)
-        self._seals.note(written, begun_us, ended_us, are_whole=True)
-        self._seals.note(added, begun_us, ended_us, are_whole=False)
-        call.additions += (partial(_once, [Seal((*written, *added))]),)
+        names: list[tuple[str, float]] = []
+        note = partial(self._note, said, names, begun_us, ended_us, is_certain=is_certain)
+        if callable(said):
+            self._seals.waiting.add(note)
+        else:
+            note()
+            if not names:
+                return
+        call.additions += (partial(_once, [Seal(partial(_settled, self._seals.waiting, names))]),)
+
+    def _note(
+        self,
+        said: Statements | Later,
+        names: list[tuple[str, float]],
+        begun_us: int,
+        ended_us: int,
+        *,
+        is_certain: bool,
+    ) -> None:
+        """Keep what was written, and put it into *names*."""
+        try:
+            said = said() if callable(said) else said
+            written = [*self._written(said, is_certain=is_certain)]
+            added = [*self._added(said, is_certain=is_certain)]
+        except Exception as exc:  # noqa: BLE001 - what is not sealed is unknown when it is read
+            self._faults.note("integrity.seal", exc)
+            return
+        new = [self._seals.name(each.place) for each in said.members if not each.names]
+        self._seals.note(written, begun_us, ended_us, whole=[*(name for name, _ in written), *new])
+        self._seals.note(added, begun_us, ended_us)
+        names += (*written, *added)
 
     def _written(self, said: Statements, *, is_certain: bool) -> Iterable[tuple[str, float]]:
         seals = self._seals
@@ -165,23 +198,25 @@ class Comparison:
         _ORDERS.put(call, {})
 
         def compared(call: Call, item: Any) -> Any:
-            self._take(call, drive(self._judged(call, item), self._do), refuses=True)
+            if (reading := self._judged(call, item)) is not None:
+                self._take(call, drive(reading, self._do), refuses=True)
             return item if outer is None else outer[0](call, item)
 
         async def acompared(call: Call, item: Any) -> Any:
-            self._take(call, await adrive(self._judged(call, item), self._ado), refuses=True)
+            if (reading := self._judged(call, item)) is not None:
+                self._take(call, await adrive(reading, self._ado), refuses=True)
             return item if outer is None else await outer[1](call, item)
 
         EACH_ITEM.put(call, (compared, acompared))
 
     def _compare_state(self, call: Call) -> None:
-        if self._is_answered(call):
-            self._take(call, drive(self._judged(call, call.result), self._do))
+        if self._is_answered(call) and (reading := self._judged(call, call.result)) is not None:
+            self._take(call, drive(reading, self._do))
         self._conclude(call)
 
     async def _acompare_state(self, call: Call) -> None:
-        if self._is_answered(call):
-            self._take(call, await adrive(self._judged(call, call.result), self._ado))
+        if self._is_answered(call) and (reading := self._judged(call, call.result)) is not None:
+            self._take(call, await adrive(reading, self._ado))
         self._conclude(call)
 
     def _compare_records(self, call: Call) -> None:
@@ -201,16 +236,32 @@ class Comparison:
         is_answer = call.error is None and not call.neutral and not call.covered
         return is_answer and not isinstance(call.result, int)
 
-    def _judged(self, call: Call, item: Any) -> Reading:
+    def _judged(self, call: Call, item: Any) -> Reading | None:
+        """Return the judging of *item*. None: there is nothing to judge, or it is done later."""
+        says = call.method.says
+        if says is None or call.covered:
+            return None
         try:
-            says = call.method.says
-            if says is None or call.covered:
-                return Counter()
             said = says(item, call.arguments, self._memo)
         except Exception as exc:  # noqa: BLE001 - it is unknown then, and said
             self._faults.note("integrity.read", exc)
-            return Counter([Found.UNKNOWN.value])
-        return (yield from self._judgement(call, said))
+            self._take(call, Counter([Found.UNKNOWN.value]))
+            return None
+        reading = self._judgement(said, call.started_ns // 1_000, _ORDERS.of(call))
+        if self._refuses or not callable(said):
+            return reading
+        found = _LATER.of(call)
+        if found is None:
+            _LATER.put(call, found := Counter())
+            part = IntegrityFindings(partial(_settled, self._comparisons, found))
+            call.additions += (partial(_once, [part]),)
+        self._comparisons.add(partial(self._judge_later, reading, found))
+        return None
+
+    def _judge_later(self, reading: Reading, found: Counter[str]) -> None:
+        new = drive(reading, self._do)
+        found.update(new)
+        self._say(new)
 
     def _judged_records(self, call: Call) -> Reading:
         try:
@@ -223,13 +274,16 @@ class Comparison:
         except Exception as exc:  # noqa: BLE001 - it is unknown then, and said
             self._faults.note("integrity.read", exc)
             return Counter([Found.UNKNOWN.value])
-        return (yield from self._judgement(call, said))
+        return (yield from self._judgement(said, call.started_ns // 1_000, None))
 
-    def _judgement(self, call: Call, said: Statements) -> Reading:
+    def _judgement(
+        self, said: Statements | Later, at_us: int, orders: dict[Place, float] | None
+    ) -> Reading:
         """Return what is wrong, looked up in the trail, and again while it may be on its way."""
-        orders = _ORDERS.of(call)
-        judge = Judge(self._seals, call.started_ns // 1_000, orders)
+        judge = Judge(self._seals, at_us, orders)
         try:
+            self._seals.waiting.settle()
+            said = said() if callable(said) else said
             names = judge.names(said)
             if outdated := self._seals.outdated(names):
                 yield partial(self._seals.look_up, outdated)
@@ -249,6 +303,7 @@ class Comparison:
 
     def _look_again(self, judge: Judge, said: Statements, wait_s: float) -> None:
         time.sleep(wait_s)
+        self._seals.waiting.settle()
         self._seals.look_up(judge.names(said))
         self._seals.look_up(judge.further_names(said))
 
@@ -278,17 +333,20 @@ class Comparison:
         findings = _FINDINGS.of(call)
         if not findings:
             return
-        self._tally.update(findings)
-        if not self._has_said:
-            self._has_said = True
-            logger.warning(_MESSAGE, self._store, ", ".join(sorted(findings)))
-        part = IntegrityFindings({str(code): number for code, number in sorted(findings.items())})
+        self._say(findings)
+        part = IntegrityFindings(partial(_sorted, findings))
         call.additions += (partial(_once, [part]),)
         if isinstance(call.error, IntegrityError):
             call.status = Status.DENIED
         elif call.error is None and self._refused(findings):
             call.result, call.status = None, Status.DENIED
             call.error = IntegrityError(self._store, tuple(sorted(findings)))
+
+    def _say(self, findings: Counter[str]) -> None:
+        self._tally.update(findings)
+        if findings and not self._has_said:
+            self._has_said = True
+            logger.warning(_MESSAGE, self._store, ", ".join(sorted(findings)))
 
 
 _MESSAGE = (
@@ -300,6 +358,16 @@ _MESSAGE = (
 def _once(parts: list[EventPart], _store: str, _call: Call) -> EventPart | None:
     """Return a part for the first of the events that a call has."""
     return parts.pop() if parts else None
+
+
+def _settled(backlog: Backlog, of: Any) -> Any:
+    """Return what work of *backlog* has put into *of*."""
+    backlog.settle()
+    return _sorted(of) if isinstance(of, Counter) else of
+
+
+def _sorted(found: Counter[str]) -> dict[str, int]:
+    return {str(code): number for code, number in sorted(found.items())}
 
 
 def _ignore() -> None:

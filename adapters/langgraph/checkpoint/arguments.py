@@ -51,11 +51,13 @@ class LabelledArguments(dict[str, Any]):
 
     Attributes:
         channels: Names of the channels in them, as sinks may have them.
+        is_copied: The values of its channels are copies that nobody else has.
     """
 
-    __slots__ = ("channels",)
+    __slots__ = ("channels", "is_copied")
 
     channels: list[str]
+    is_copied: bool
 
     def __repr__(self) -> str:
         """Return a constant: the keys of a saver are as the caller gave them."""
@@ -193,7 +195,13 @@ def redact(arguments: Arguments, redaction: Redaction) -> Arguments:
 
 def redact_put(arguments: Arguments, redaction: Redaction) -> Arguments:
     """Return the arguments of ``put`` and ``put_writes``, redacted."""
-    return _labelled(_redacted(arguments, _WRITTEN, StateWalker(redaction)), redaction)
+    redacted = _redacted(arguments, _WRITTEN, StateWalker(redaction))
+    return _labelled(redacted, redaction, is_copied=True)
+
+
+def is_copied(arguments: Arguments) -> bool:
+    """Return whether the values of channels in *arguments* are copies that nobody else has."""
+    return isinstance(arguments, LabelledArguments) and arguments.is_copied
 
 
 def _redacted(
@@ -207,8 +215,9 @@ def _redacted(
     }
 
 
-def _labelled(arguments: Arguments, redaction: Redaction) -> Arguments:
+def _labelled(arguments: Arguments, redaction: Redaction, *, is_copied: bool) -> Arguments:
     result = LabelledArguments(arguments)
+    result.is_copied = is_copied
     checkpoint = arguments.get("checkpoint")
     values = checkpoint.get("channel_values") if is_dict(checkpoint) else None
     given = arguments.get("writes")
@@ -239,7 +248,7 @@ _SOURCES: Final = ("input", "loop", "update", "fork")
 
 def verbatim(arguments: Arguments, redaction: Redaction) -> Arguments:
     """Redact nothing: the owner of the graph wants its state as it is."""
-    return _labelled(arguments, redaction)
+    return _labelled(arguments, redaction, is_copied=False)
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")

@@ -8,26 +8,32 @@ changes a value in place; so both are stated where they differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
+import orjson
 from langgraph.checkpoint.base import get_checkpoint_metadata
 
 from ....memory.guard.operation import Arguments
 from ....memory.guard.stored import (
     ABSENT,
+    CanonicalForm,
+    Later,
     Members,
     Memo,
     Newest,
     Place,
     Statements,
     Value,
-    digest,
+    canonical,
+    kept,
 )
-from .arguments import configurable
+from .arguments import configurable, is_copied
 
 _ROW: Final = ("ts", "channel_versions", "versions_seen", "updated_channels")
 _PLAIN: Final = (str, int, float, bool, type(None))
+_SEED: Final = "_DeltaSnapshot"
 _MOST_THREADS: Final = 1_024
 _MOST_VERSIONS: Final = 256
 _UUID_DIGITS: Final = 32
@@ -37,13 +43,33 @@ _NULL_TASK: Final = "00000000-0000-0000-0000-000000000000"
 _RUNS: Final = ("runs",)
 
 
-class _Where(NamedTuple):
-    """The place of a checkpoint, and its parent's id."""
+class _Row(NamedTuple):
+    """
+    A checkpoint as it was while nobody could change it.
+
+    Attributes:
+        thread: Its thread, as are its namespace and id.
+        parent: Its parent's id.
+        versions: Of its channels.
+        about: What it has of `_ROW`, in canonical form.
+        metadata: Without what some savers leave out.
+        values: By channel: kept, or copies that nobody else has.
+        writes: Pending ones: task, channel and value.
+    """
 
     thread: str
     namespace: str
     checkpoint_id: str
     parent: Any
+    versions: dict[str, Any]
+    about: list[orjson.Fragment]
+    metadata: Any
+    values: dict[str, Any]
+    writes: list[tuple[str, str, Any]]
+
+    def __repr__(self) -> str:
+        """Return a constant: the values are raw."""
+        return "_Row(...)"
 
 
 def order_of(checkpoint_id: Any) -> float | None:
@@ -58,47 +84,58 @@ def order_of(checkpoint_id: Any) -> float | None:
     return float(ticks - _TICKS_TO_2020)
 
 
-def put(_result: Any, given: Arguments, memo: Memo) -> Statements:
+def put(_result: Any, given: Arguments, memo: Memo) -> Later:
     """Return what ``put`` writes."""
     ids, checkpoint = configurable(given), given["checkpoint"]
-    thread, namespace = str(ids["thread_id"]), str(ids.get("checkpoint_ns", ""))
-    versions = checkpoint["channel_versions"]
-    values = {name: _digest(each) for name, each in checkpoint["channel_values"].items()}
-    known = _versions(memo, thread, namespace)
-    for name in given.get("new_versions") or ():
-        known.pop((name, versions.get(name)), None)
-        if name in values:
-            _note(known, name, versions.get(name), values[name])
-    by_version = {name: known.get((name, of)) for name, of in versions.items()}
-    kept = {name: of for name, of in by_version.items() if of is not None}
-    inline = {n: values[n] for n, v in checkpoint["channel_values"].items() if _is_inline(v)}
     metadata = get_checkpoint_metadata(given["config"], given["metadata"])
-    where = _Where(thread, namespace, checkpoint["id"], ids.get("checkpoint_id"))
-    state = _state(where, checkpoint, metadata, values)
-    row = state.value[:-1]
-    others = [each for each in (kept, kept | inline) if each != values]
-    state = state._replace(others=tuple([*row, each] for each in others))
+    parent, ids = ids.get("checkpoint_id"), {**ids, "checkpoint_id": checkpoint["id"]}
+    row = _row(ids, checkpoint, metadata, parent, keep=_keeping(given))
+    return partial(_put, row, tuple(given.get("new_versions") or ()), memo)
+
+
+def _put(row: _Row, new: Sequence[str], memo: Memo) -> Statements:
+    thread, namespace, versions = row.thread, row.namespace, row.versions
+    values = {name: kept(each) for name, each in row.values.items()}
+    digests = {name: _digest(each) for name, each in values.items()}
+    known = _versions(memo, thread, namespace)
+    for name in new:
+        known.pop((name, versions.get(name)), None)
+        if name in digests:
+            _note(known, name, versions.get(name), digests[name])
+    by_version = {name: known.get((name, of)) for name, of in versions.items()}
+    stored = {name: of for name, of in by_version.items() if of is not None}
+    inline = {name: digests[name] for name, each in values.items() if issubclass(each.kind, _PLAIN)}
+    state = _state(row, digests)
+    others = [each for each in (stored, stored | inline) if each != digests]
+    state = state._replace(others=tuple([*state.value[:-1], each] for each in others))
     return Statements(
-        values=(state, *_seeds(thread, namespace, checkpoint["channel_values"])),
-        newest=_order(thread, namespace, checkpoint["id"]),
+        values=(state, *_seeds(thread, namespace, values)),
+        # Nobody has written to a checkpoint that is new.
+        members=(_tasks(row),),
+        newest=_order(thread, namespace, row.checkpoint_id),
     )
 
 
-def put_writes(_result: Any, given: Arguments, _memo: Memo) -> Statements:
+def put_writes(_result: Any, given: Arguments, _memo: Memo) -> Statements | Later:
     """Return what ``put_writes`` writes."""
-    ids, task = configurable(given), str(given["task_id"])
+    ids, task, keep = configurable(given), str(given["task_id"]), _keeping(given)
     thread, namespace = str(ids["thread_id"]), str(ids.get("checkpoint_ns", ""))
-    checkpoint = str(ids.get("checkpoint_id"))
-    writes = [(task, channel, value) for channel, value in given["writes"]]
+    writes = [(task, channel, keep(value)) for channel, value in given["writes"]]
     if not writes:
         return Statements()
-    tasks = Members(("tasks", thread, namespace, checkpoint), (task,), _roots(thread))
+    return partial(_put_writes, thread, namespace, str(ids.get("checkpoint_id")), writes)
+
+
+def _put_writes(
+    thread: str, namespace: str, checkpoint: str, writes: list[tuple[str, str, Any]]
+) -> Statements:
+    tasks = Members(("tasks", thread, namespace, checkpoint), (writes[0][0],), _roots(thread))
     return Statements(
         values=tuple(_writes(thread, namespace, checkpoint, writes)), members=(tasks,)
     )
 
 
-def get_tuple(result: Any, given: Arguments, memo: Memo) -> Statements:
+def get_tuple(result: Any, given: Arguments, memo: Memo) -> Statements | Later:
     """Return what ``get_tuple`` found."""
     ids = configurable(given)
     thread, namespace = str(ids.get("thread_id")), str(ids.get("checkpoint_ns", ""))
@@ -112,7 +149,7 @@ def get_tuple(result: Any, given: Arguments, memo: Memo) -> Statements:
     return Statements(values=(absent,))
 
 
-def listed(item: Any, given: Arguments, memo: Memo) -> Statements:
+def listed(item: Any, given: Arguments, memo: Memo) -> Later:
     """Return what an item of ``list`` says, which gives the newest first."""
     ids = configurable(given)
     is_whole = not (given.get("filter") or given.get("before") or ids.get("checkpoint_id"))
@@ -128,7 +165,7 @@ def history(result: Any, given: Arguments, _memo: Memo) -> Statements:
         writes = [each for each in found.get("writes", ()) if str(each[0]) != _NULL_TASK]
         values += _writes(thread, namespace, "", writes)
         if "seed" in found:
-            values += _seeds(thread, namespace, {channel: found["seed"]})
+            values += _seeds(thread, namespace, {channel: kept(found["seed"])})
     return Statements(values=tuple(values))
 
 
@@ -155,45 +192,77 @@ def prune(_result: Any, given: Arguments, _memo: Memo) -> Statements:
     return Statements(thinned=threads)
 
 
-def _found(item: Any, memo: Memo, *, is_whole: bool) -> Statements:
-    ids = item.config["configurable"]
-    thread, namespace = str(ids["thread_id"]), str(ids.get("checkpoint_ns", ""))
-    checkpoint_id = str(ids["checkpoint_id"])
-    checkpoint = item.checkpoint
-    values = {name: _digest(each) for name, each in checkpoint["channel_values"].items()}
+def _found(item: Any, memo: Memo, *, is_whole: bool) -> Later:
+    above = None if item.parent_config is None else configurable({"config": item.parent_config})
+    parent, ids = (above or {}).get("checkpoint_id"), item.config["configurable"]
+    row = _row(ids, item.checkpoint, item.metadata, parent, keep=kept)
+    row.writes.extend((str(task), name, kept(of)) for task, name, of in item.pending_writes or ())
+    is_misplaced = item.checkpoint["id"] != row.checkpoint_id
+    return partial(_read, row, memo, is_whole=is_whole, is_misplaced=is_misplaced)
+
+
+def _read(row: _Row, memo: Memo, *, is_whole: bool, is_misplaced: bool) -> Statements:
+    thread, namespace = row.thread, row.namespace
+    digests = {name: _digest(each) for name, each in row.values.items()}
     known = _versions(memo, thread, namespace)
-    for name, of in values.items():
-        _note(known, name, checkpoint["channel_versions"].get(name), of)
-    parent = None if item.parent_config is None else configurable({"config": item.parent_config})
-    where = _Where(thread, namespace, checkpoint_id, (parent or {}).get("checkpoint_id"))
-    state = _state(where, checkpoint, item.metadata, values)
-    if checkpoint["id"] != checkpoint_id:
-        state = state._replace(is_misplaced=True)
-    writes = [tuple(each) for each in item.pending_writes or ()]
-    tasks = tuple(dict.fromkeys(str(task) for task, _, _ in writes))
+    for name, of in digests.items():
+        _note(known, name, row.versions.get(name), of)
+    state = _state(row, digests)._replace(is_misplaced=is_misplaced)
     return Statements(
-        values=(state, *_writes(thread, namespace, checkpoint_id, writes)),
-        members=(Members(("tasks", thread, namespace, checkpoint_id), tasks, _roots(thread)),),
-        newest=_order(thread, namespace, checkpoint_id, is_whole=is_whole),
+        values=(state, *_writes(thread, namespace, row.checkpoint_id, row.writes)),
+        members=(_tasks(row),),
+        newest=_order(thread, namespace, row.checkpoint_id, is_whole=is_whole),
     )
 
 
-def _state(
-    where: _Where,
+def _keeping(given: Arguments) -> Callable[[Any], Any]:
+    """Return what takes a value from *given*: copies that nobody else has stay as they are."""
+    return _as_it_is if is_copied(given) else kept
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _row(
+    ids: Mapping[str, Any],
     checkpoint: Mapping[str, Any],
     metadata: Mapping[str, Any] | None,
-    values: dict[str, str],
-) -> Value:
+    parent: Any,
+    *,
+    keep: Callable[[Any], Any],
+) -> _Row:
     # Some savers leave this one out.
     about = {name: of for name, of in (metadata or {}).items() if name != "writes"}
-    said = _digest(about)
-    return Value(
-        ("state", where.thread, where.namespace, where.checkpoint_id),
-        [where.parent, *[checkpoint.get(each) for each in _ROW], said, values],
-        roots=_roots(where.thread),
-        made=order_of(where.checkpoint_id),
-        is_partial=_OPAQUE in values.values() or said == _OPAQUE,
+    return _Row(
+        thread=str(ids["thread_id"]),
+        namespace=str(ids.get("checkpoint_ns", "")),
+        checkpoint_id=str(ids.get("checkpoint_id")),
+        parent=parent,
+        # The run that goes on counts them on.
+        versions=dict(checkpoint["channel_versions"]),
+        about=[orjson.Fragment(canonical(checkpoint.get(each))) for each in _ROW],
+        metadata=keep(about),
+        values={name: keep(each) for name, each in checkpoint["channel_values"].items()},
+        writes=[],
     )
+
+
+def _state(row: _Row, digests: dict[str, str]) -> Value:
+    said = _digest(row.metadata)
+    return Value(
+        ("state", row.thread, row.namespace, row.checkpoint_id),
+        [row.parent, *row.about, said, digests],
+        roots=_roots(row.thread),
+        made=order_of(row.checkpoint_id),
+        is_partial=_OPAQUE in digests.values() or said == _OPAQUE,
+    )
+
+
+def _tasks(row: _Row) -> Members:
+    tasks = tuple(dict.fromkeys(task for task, _, _ in row.writes))
+    place = "tasks", row.thread, row.namespace, row.checkpoint_id
+    return Members(place, tasks, _roots(row.thread))
 
 
 def _writes(
@@ -202,19 +271,19 @@ def _writes(
     for task, channel, value in writes:
         # A task's id is made of its checkpoint's, but for what no task has written.
         of = checkpoint_id if str(task) == _NULL_TASK else ""
-        kept = _digest(value)
+        said = _digest(value)
         yield Value(
             ("write", thread, namespace, str(task), of, channel),
-            kept,
+            said,
             roots=_roots(thread),
             stays=True,
-            is_partial=kept == _OPAQUE,
+            is_partial=said == _OPAQUE,
         )
 
 
-def _seeds(thread: str, namespace: str, values: Mapping[str, Any]) -> Iterator[Value]:
+def _seeds(thread: str, namespace: str, values: Mapping[str, CanonicalForm]) -> Iterator[Value]:
     for channel, value in values.items():
-        if type(value).__name__ == "_DeltaSnapshot":
+        if value.kind.__name__ == _SEED:
             place = "seed", thread, namespace, channel
             yield Value(place, _digest(value), roots=_roots(thread), stays=True)
 
@@ -236,11 +305,7 @@ _OPAQUE: Final = "?"
 
 
 def _digest(value: Any) -> str:
-    return digest(value) or _OPAQUE
-
-
-def _is_inline(value: Any) -> bool:
-    return isinstance(value, _PLAIN)
+    return kept(value).digest or _OPAQUE
 
 
 def _versions(memo: Memo, thread: str, namespace: str) -> dict[Any, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import tracemalloc
 from contextlib import closing
 
 import pytest
@@ -262,4 +263,66 @@ def test_a_value_that_a_node_changed_in_place_is_no_alarm(sealed):
     saver.put(config, second, {"source": "loop", "step": 1}, {})
 
     assert saver.get_tuple(HEAD).checkpoint["channel_values"] == {"list": ["one"]}
+    assert findings(scope) == {}
+
+
+@pytest.mark.parametrize("policy", ["observe", "refuse"])
+def test_what_a_node_changes_after_it_was_stored_is_no_finding(sealed, database, policy):
+    """The state of a run is alive: it is compared as it was when the saver had it."""
+    scope = sealed(policy, trail=False)  # with no sink that would want to know before it changes
+    saver = scope.checkpointer(SqliteSaver(database), redact=False)
+    checkpoint = create_checkpoint(empty_checkpoint(), None, 0)
+    checkpoint["channel_values"] = {"messages": ["one"], "facts": {"turn": 1}}
+    written: list = [("messages", ["more"])]
+    config = saver.put(
+        {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, checkpoint, {"step": 0}, {}
+    )
+    saver.put_writes(config, written, "task")
+    checkpoint["channel_values"]["messages"].append("two")
+    checkpoint["channel_versions"]["messages"] = 7
+    written[0][1].append("other")
+
+    found = saver.get_tuple(HEAD)
+    assert found.checkpoint["channel_values"]["messages"] == ["one"]
+    found.checkpoint["channel_values"]["messages"].append("three")
+    found.checkpoint["channel_versions"]["facts"] = 8
+    found.pending_writes[0][2].append("third")
+
+    assert findings(scope) == {}
+
+
+def test_observed_findings_are_in_the_event_of_their_read(sealed, database):
+    """They are looked for when a sink wants to know, and so is what one of a list has."""
+    configs = write(sealed().checkpointer(SqliteSaver(database)))
+    rewrite(database, ids(configs)[1], lambda each: each["channel_values"].update(step=9))
+    scope = sealed("observe")
+    saver = scope.checkpointer(SqliteSaver(database))
+
+    assert len(list(saver.list(HEAD))) == 3
+    outcome = scope.last_outcome()
+    saver.get_tuple(HEAD)
+    clean = scope.last_outcome()
+
+    assert [each.fields() for each in outcome.parts] == [{"integrity_violation": "changed"}]
+    assert [dict(each.measurements()) for each in outcome.parts] == [{"changed": 1}]
+    assert [(each.fields(), each.sealed()) for each in clean.parts] == [({}, None)]
+    assert findings(scope) == {"changed": 1}
+
+
+def test_what_waits_to_be_compared_is_bounded(sealed, database):
+    """Also where no sink ever wants to know."""
+    scope = sealed("observe", trail=False)
+    saver = scope.checkpointer(SqliteSaver(database), redact=False)
+    checkpoint = create_checkpoint(empty_checkpoint(), None, 0)
+    checkpoint["channel_values"] = {"text": "x" * 60_000}
+    saver.put({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, checkpoint, {}, {})
+    tracemalloc.start()
+    try:
+        for _ in range(600):
+            saver.get_tuple(HEAD)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak_bytes < 12_000_000
     assert findings(scope) == {}

@@ -24,6 +24,10 @@ HISTORIES = int(os.environ.get("INTEGRITY_HISTORIES", "24"))
 """`make integrity-histories` tries 10,000."""
 
 MOVES = 8
+DONE = (
+    *("ask", "ask", "approve", "approve", "fork", "edit", "drop", "prune"),
+    *("copy", "rewrite"),
+)
 
 
 class Talk(TypedDict):
@@ -57,7 +61,7 @@ def graph(saver):
 def talk(random_, runnable, saver, thread):
     """Do one of the things that an application does with a thread."""
     config = {"configurable": {"thread_id": thread}}
-    match random_.choice(["ask", "ask", "approve", "approve", "fork", "edit", "drop", "prune"]):
+    match random_.choice(DONE):
         case "ask":
             runnable.invoke({"messages": ["question"], "facts": {}}, config)
         case "approve" if runnable.get_state(config).next:
@@ -72,8 +76,60 @@ def talk(random_, runnable, saver, thread):
             saver.delete_thread(thread)
         case "prune" if isinstance(saver, PostgresSaver):
             saver.prune([thread], strategy=random_.choice(["keep_latest", "delete"]))
+        case "copy" | "rewrite" as how:
+            {"copy": copy, "rewrite": rewrite}[how](saver, thread, random_)
         case _:
             pass
+
+
+def copy(saver, thread, random_):
+    """Copy a thread as a script of migration does, by what the saver lists, and resume it."""
+    other = f"{thread}-{random_.random()}"
+    found = list(saver.list({"configurable": {"thread_id": thread}}))
+    for each in reversed(found):
+        of = each.config["configurable"]
+        place = {"thread_id": other, "checkpoint_ns": of["checkpoint_ns"]}
+        parent = each.parent_config and each.parent_config["configurable"]["checkpoint_id"]
+        checkpoint = each.checkpoint
+        config = saver.put(
+            {"configurable": place | ({"checkpoint_id": parent} if parent else {})},
+            checkpoint,
+            each.metadata,
+            checkpoint["channel_versions"],
+        )
+        for task, channel, value in each.pending_writes or ():
+            saver.put_writes(config, [(channel, value)], task)
+    if found:
+        graph(saver).invoke(
+            {"messages": ["question"], "facts": {}}, {"configurable": {"thread_id": other}}
+        )
+
+
+def rewrite(saver, _thread, _random):
+    """Store all states anew in other bytes that say the same, past the guard."""
+    serde = saver.serde
+
+    def again(kind, blob):
+        return serde.dumps_typed(turned(serde.loads_typed((kind, bytes(blob)))))
+
+    if isinstance(saver, SqliteSaver):
+        rows = saver.conn.execute("SELECT rowid, type, checkpoint FROM checkpoints").fetchall()
+        for row, kind, blob in rows:
+            saver.conn.execute(
+                "UPDATE checkpoints SET type = ?, checkpoint = ? WHERE rowid = ?",
+                (*again(kind, blob), row),
+            )
+        saver.conn.commit()
+    elif isinstance(saver, InMemorySaver):
+        for key, value in saver.blobs.items():
+            saver.blobs[key] = value if value[0] == "empty" else again(*value)
+
+
+def turned(value):
+    """Return *value* with the keys of its mappings in another order."""
+    if isinstance(value, dict):
+        return {name: turned(each) for name, each in reversed(value.items())}
+    return value
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])

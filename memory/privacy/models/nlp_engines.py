@@ -22,7 +22,6 @@ from presidio_analyzer.nlp_engine import (
 
 from ..detectors.finding import BY_MODEL, Finding
 from . import natasha_pipeline
-from .fast_network import replace_network
 from .model_setting import is_configuration
 
 _UNUSED_PIPES = (
@@ -158,7 +157,4 @@ def _pipeline(source: str) -> Any:
         # Layers that pipes share, and no pipe that is left listens to: half the time.
         if name in pipeline.pipe_names and not getattr(pipeline.get_pipe(name), "listeners", ()):
             pipeline.remove_pipe(name)
-    for name, pipe in pipeline.pipeline:
-        if pipeline.get_pipe_meta(name).factory == "ner":
-            replace_network(pipe, pipeline.make_doc)
     return pipeline

@@ -32,7 +32,7 @@ from benchmarks.relay import say
 from benchmarks.slow_database import slow_database
 from benchmarks.sustained import take_over
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.memory.build import configured_keys, open_audit_log
+from mnemoscope.memory.building.opening import configured_keys, open_audit_log
 from mnemoscope.memory.settings import Settings, load_settings
 from mnemoscope.telemetry.queue.folder import files_in
 from tests.kit.postgres import Postgres

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 
-from mnemoscope.memory.build import build_relay
+from mnemoscope.memory.building.relay import build_relay
 from mnemoscope.memory.context import context
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import Settings, load_settings

@@ -29,7 +29,7 @@ from prometheus_client import REGISTRY
 
 from benchmarks.relay import say
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.memory.build import build_relay, configured_keys
+from mnemoscope.memory.building.relay import build_relay, configured_keys
 from mnemoscope.memory.context import context
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.memory.scope import Mnemoscope

@@ -17,7 +17,7 @@ STEPS = (
     *("ask rules", "sift answers", "confine answers", "late writes", "journal writes"),
     *("admit", "classify"),
 )
-"""The order of memory/build.py; `deadline` calls the store behind the last of them."""
+"""The order of memory/building/steps.py; `deadline` calls the store behind the last of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from prometheus_client import REGISTRY
 
 from mnemoscope.audit.record.keys import parse_secret
-from mnemoscope.memory.build import build_relay
+from mnemoscope.memory.building.relay import build_relay
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.prometheus.live import LiveCollector, Sample

@@ -59,7 +59,8 @@ class Feature:
         samples: Returns what each scrape of Prometheus shows besides. None: nothing.
         waiting: Return what waits in a place of the feature's, by its name, a line each: an erasure
             says what may be somebody's and was not looked into.
-        close: Ends what the feature has running, as the scope closes. None: nothing is.
+        start: Begins what the feature has running, once the scope is whole. None: nothing is.
+        close: Ends it, as the scope closes.
     """
 
     rules: Sequence[Rule] = ()
@@ -72,6 +73,7 @@ class Feature:
     waiting: Mapping[str, Callable[[], Iterable[str]]] = field(
         default_factory=dict[str, "Callable[[], Iterable[str]]"]
     )
+    start: Callable[[], None] | None = None
     close: Callable[[], None] | None = None
 
 

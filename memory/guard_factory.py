@@ -2,7 +2,7 @@
 The factory of guards.
 
 It makes the steps that every guard has, and has the makers that it was given put them, and those of
-features, in their order: see `memory.build`.
+features, in their order: see `memory.building.steps`.
 """
 
 from __future__ import annotations

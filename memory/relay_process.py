@@ -14,7 +14,7 @@ from ..telemetry.files.file_lock import FileLock
 from ..telemetry.relay.folder import LOCK_NAME
 from ..telemetry.relay.relay import collect_seldom
 from ..telemetry.relay.starter import Attendance
-from .build import build_relay
+from .building.relay import build_relay
 from .settings import load_settings
 
 if TYPE_CHECKING:

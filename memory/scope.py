@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .assemble.block import Block
     from .budgets.budget import Budget
     from .budgets.budgets import BudgetStatus
-    from .build import Parts
+    from .building.compose import Parts
     from .client_shapes import (
         AsyncContextShape,
         GraphShape,
@@ -115,7 +115,7 @@ class Mnemoscope:
         self._checks: dict[str, Callable[[], Check]] = {}
         if self._settings.disabled:
             return
-        from .build import build  # noqa: PLC0415 - the sinks cost time to import
+        from .building.build import build  # noqa: PLC0415 - the sinks cost time to import
         from .environment import warn_of_unknown  # noqa: PLC0415 - see above
         from .given_objects import checked_objects  # noqa: PLC0415 - see above
 
@@ -1061,7 +1061,7 @@ def open_audit(**settings: Unpack[SettingValues]) -> AuditLog:
         ConfigurationError: A setting makes no sense, or there is no key: none is made.
         AuditError: There is no key because there is no trail yet.
     """
-    from .build import open_audit_log  # noqa: PLC0415
+    from .building.opening import open_audit_log  # noqa: PLC0415
     from .settings import load_settings  # noqa: PLC0415
 
     return open_audit_log(load_settings(**settings))

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import structs
 
-from ...memory.build import configured_keys, key_use_of, open_vault
+from ...memory.building.opening import configured_keys, key_use_of, open_vault
 from ...memory.errors import ConfigurationError
 from ...memory.health import checks
 from ...memory.health.model import Check, Health, State, ask, failed

@@ -28,7 +28,7 @@ def growth(scope: ScopeAddress = None, json: Json = False) -> None:
     earlier measurements, and unknown until there are enough over a day. Exits with 3 if a store
     could not be measured.
     """
-    from ...memory.build import purposes_of
+    from ...memory.building.opening import purposes_of
     from ...memory.errors import ConfigurationError
     from ...memory.growth.report import growth_report
     from ...memory.settings import load_settings

@@ -205,7 +205,7 @@ def _log(journal_path: Path, dropped: Sequence[KeptWrite]) -> None:
 @contextmanager
 def _inspected(path: Path | None) -> Generator[Inspection]:
     """Look at the journal at *path*, or the configured one; what is wrong is a user's mistake."""
-    from ...memory.build import configured_keys
+    from ...memory.building.opening import configured_keys
     from ...memory.journal.inspection import Inspection, InspectionError
     from ...memory.settings import load_settings
 

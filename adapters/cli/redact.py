@@ -116,7 +116,7 @@ def redact(
 def _redactor(model: str | None, operator: str | None) -> Redactor:
     from msgspec.structs import replace
 
-    from ...memory.build import configured_keys, configured_redactor
+    from ...memory.building.opening import configured_keys, configured_redactor
     from ...memory.privacy.engine.redactor import Limits
     from ...memory.settings import load_settings
     from ...telemetry.event.subject import SubjectKeys

@@ -39,7 +39,7 @@ def relay(
         state = standing(chosen)
         say(state.detail)
         raise typer.Exit(0 if state.is_alive else UNHEALTHY)
-    from ...memory.build import build_relay
+    from ...memory.building.relay import build_relay
     from ...memory.relay_process import deliver
 
     try:

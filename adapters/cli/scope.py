@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from ...audit.database.errors import AuditError
 from ...audit.store.shard_count import shard_count
-from ...memory.build import making_no_keys
+from ...memory.building.opening import making_no_keys
 from ...memory.errors import ConfigurationError
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.registry import keep_clients
@@ -44,7 +44,7 @@ def open_trail(audit_url: str | None, *, needs_key: bool = True) -> AuditLog:
         AuditError: There is no key because there is no trail yet.
     """
     from ...audit.waiting import what_waits
-    from ...memory.build import open_audit_log
+    from ...memory.building.opening import open_audit_log
     from ...memory.settings import load_settings
 
     log = open_audit_log(load_settings(**trail_settings(audit_url)), needs_key=needs_key)

@@ -29,7 +29,7 @@ def rotate(
     time, and again after it was interrupted. Exits with 3 if there are keys that no configured
     secret opens.
     """
-    from ...memory.build import open_vault
+    from ...memory.building.opening import open_vault
     from ...memory.settings import load_settings
 
     rotation = open_vault(load_settings()).rotate(drop_unreadable=drop_unreadable)

@@ -15,7 +15,7 @@ from ...audit.database.errors import AuditError
 from ...audit.queries.spending import Period, spending
 from ...audit.queries.top_mover import PARTS, sentence
 from ...audit.waiting import what_waits
-from ...memory.build import purposes_of
+from ...memory.building.opening import purposes_of
 from ...memory.errors import MnemoscopeError
 from ...memory.growth.report import GROWTH_HEADS, growth_report
 from ...memory.journal.inspection import Inspection, InspectionError

@@ -7,7 +7,7 @@ from typing import Final
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...memory.build import configured_redactor
+from ...memory.building.opening import configured_redactor
 from ...memory.privacy.engine.redactor import Redactor
 from ...memory.rules.decisions import CODE, decision_event
 from ...memory.settings import load_settings

@@ -25,6 +25,7 @@ def growth_feature(sampler: GrowthSampler) -> Feature:
     return Feature(
         checks={"growth": lambda: growth_check(sampler)},
         samples=lambda: _samples(sampler),
+        start=sampler.start,
         close=sampler.close,
     )
 

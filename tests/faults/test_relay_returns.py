@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from mnemoscope.memory import load_settings
-from mnemoscope.memory.build import build_relay
+from mnemoscope.memory.building.relay import build_relay
 from mnemoscope.telemetry.queue.folder import files_in
 from tests.kit.back_ends import FaultProxy
 from tests.kit.own_process import run_python

@@ -12,7 +12,7 @@ from mnemoscope.adapters.toolkit.wrapping import guard_client
 from mnemoscope.memory import Policy
 from mnemoscope.memory.api import Faults, ModelAccounting, OperationClass, StoreAdapter
 from mnemoscope.memory.budgets.budgets import Budgets
-from mnemoscope.memory.build import Parts, compose
+from mnemoscope.memory.building.compose import Parts, compose
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.steps.report import no_parent
 from mnemoscope.memory.journal.step import JournalWrites

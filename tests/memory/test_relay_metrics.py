@@ -74,7 +74,7 @@ until_it_may_end()
 RELAY = """
 import sys, time
 from prometheus_client import REGISTRY, generate_latest
-from mnemoscope.memory.build import build_relay
+from mnemoscope.memory.building.relay import build_relay
 from mnemoscope.memory.settings import load_settings
 settings = load_settings()
 relay = build_relay(settings, settings.relay)

@@ -21,7 +21,7 @@ from mnemoscope.memory import (
     context,
     load_settings,
 )
-from mnemoscope.memory.build import build_relay
+from mnemoscope.memory.building.relay import build_relay
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.queue import writer
 from mnemoscope.telemetry.queue.event_file import EventFile

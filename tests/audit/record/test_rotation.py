@@ -360,7 +360,7 @@ class TestOnePerson:
 def test_previous_keys_come_from_the_environment(tmp_path, monkeypatch):
     """A comma between them; the log knows all of them."""
     from mnemoscope.memory import load_settings
-    from mnemoscope.memory.build import open_audit_log
+    from mnemoscope.memory.building.opening import open_audit_log
 
     monkeypatch.setenv("XDG_DATA_HOME", os.fspath(tmp_path))
     first, second = ("00" * 16, "11" * 16)

@@ -10,7 +10,7 @@ import pytest
 
 from mnemoscope.memory import ContentTooLargeError, DeadlineExceededError
 from mnemoscope.memory.api import OperationClass, Status
-from mnemoscope.memory.build import REDACTIONS
+from mnemoscope.memory.building.compose import REDACTIONS
 from mnemoscope.memory.privacy.engine import engine as engines
 from mnemoscope.memory.privacy.engine.redaction import SHORT_CHARS, CallBound
 from mnemoscope.memory.privacy.engine.redactor import Limits, build_redactor

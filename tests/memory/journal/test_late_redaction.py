@@ -13,7 +13,7 @@ from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.memory import DeadlineExceededError, RedactionTimeoutError, Role, Roles, context
 from mnemoscope.memory.api import Event, Status
-from mnemoscope.memory.build import REDACTIONS
+from mnemoscope.memory.building.compose import REDACTIONS
 from mnemoscope.memory.privacy.engine.engine import Engine
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Journalled

@@ -1,0 +1,1 @@
+"""From settings to the parts of a scope."""

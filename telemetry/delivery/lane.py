@@ -433,9 +433,15 @@ class Lane:
         limits = self._limits
         wait_s = max(limits.linger_s, self._gathers_s)
         look_s = limits.linger_s or wait_s
-        while waited_s < wait_s and self._waiting() < limits.batch:
-            if self._hurry.wait(look_s):
+        # In a trickle to look often costs more than what comes: a few dozen events wake the lane.
+        may_sleep = limits.batch > UNCOUNTED
+        while waited_s < wait_s and self._waiting() < limits.batch and not self._hurry.is_set():
+            if 4 * self._bytes > limits.size_bytes:
                 break
+            if may_sleep and not self._wake.acquire(timeout=wait_s - waited_s):
+                break
+            may_sleep = False
+            self._hurry.wait(look_s)
             waited_s += look_s
         self._await_offer()
 

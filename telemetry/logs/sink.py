@@ -53,6 +53,7 @@ class LogSink:
     """
 
     name = "logs"
+    gathers_s = 0.5
 
     def __init__(
         self,

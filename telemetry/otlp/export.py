@@ -131,7 +131,13 @@ class OwnMetrics:
     Args:
         resource: What the metrics are attributed to. None: what the environment says.
         clock: Monotonic seconds.
+
+    Attributes:
+        is_behind: Whether something was measured since the last export that arrived.
+        has_failed: Whether the last export did not arrive.
     """
+
+    is_behind = has_failed = False
 
     def __init__(
         self, resource: Resource | None = None, clock: Callable[[], float] = time.monotonic
@@ -162,16 +168,16 @@ class OwnMetrics:
 
     def deliver(self) -> None:
         """Export the current state of all metrics, or raise."""
-        self._next_at = self._clock() + self._every_s
+        self._next_at, self.has_failed = self._clock() + self._every_s, True
         metrics = self._collect()
-        if metrics is None or not metrics.resource_metrics:
-            return
-        with quiet(*_LOGGERS), time_limit(self._timeout_s):
-            result = self._exporter.export(metrics)  # pyright: ignore[reportUnknownMemberType] - unannotated **kwargs
-        if result is not MetricExportResult.SUCCESS:
-            raise _failure(self._protocol)
-        if count := _rejected(ExportMetricsServiceResponse, "rejected_data_points"):
-            raise DeliveryError(f"{_COLLECTOR} rejected {count} data points")
+        if metrics is not None and metrics.resource_metrics:
+            with quiet(*_LOGGERS), time_limit(self._timeout_s):
+                result = self._exporter.export(metrics)  # pyright: ignore[reportUnknownMemberType] - unannotated **kwargs
+            if result is not MetricExportResult.SUCCESS:
+                raise _failure(self._protocol)
+            if count := _rejected(ExportMetricsServiceResponse, "rejected_data_points"):
+                raise DeliveryError(f"{_COLLECTOR} rejected {count} data points")
+        self.is_behind = self.has_failed = False
 
     def close(self) -> None:
         """Let go of the connection."""

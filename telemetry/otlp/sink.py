@@ -89,6 +89,8 @@ class Exports:
         self._measured = set(ids)
         for event in fresh:
             record(event)
+        if self.own_metrics is not None:
+            self.own_metrics.is_behind = True
 
     def write_spans(self, batch: Sequence[Event]) -> int:
         """
@@ -221,15 +223,24 @@ class OtlpSink:
 
     def flush(self, timeout_s: float, /) -> bool:
         """
-        Export the metrics. True when the collector took them.
+        Export the metrics if their interval is over, or the last export failed. False: it failed.
 
         Spans never wait here. What the host's own processors hold is theirs to flush: doing it for
         them would hold this lane for as long as their exporter takes.
         """
         del timeout_s
-        if self._out is None or self._out.own_metrics is None:
+        own = None if self._out is None else self._out.own_metrics
+        if own is None or not (own.is_due or own.has_failed):
             return True
-        return self._deliver_metrics(self._out.own_metrics)
+        return self._deliver_metrics(own)
+
+    def rest(self) -> None:
+        """Export the metrics: children that `multiprocessing` forks do not get to `close`."""
+        if self._out is not None and (own := self._out.own_metrics) is not None and own.is_behind:
+            self._deliver_metrics(own)
+
+    def leave(self) -> None:
+        """Keep nothing: spans that are under way may arrive."""
 
     def check(self, timeout_s: float, /) -> str:
         """Find out whether the collector can be reached, where it is ours to reach."""
@@ -264,12 +275,12 @@ class OtlpSink:
         return "collector on this machine, which may pass it on" if local else "collector"
 
     def close(self, timeout_s: float, /) -> None:
-        """Export the metrics once more and close the connections. The host's are left alone."""
+        """Export what metrics lack, and close the connections. The host's are left alone."""
         out, self._out = self._out, None
         if out is None:
             return
-        if out.own_metrics is not None and timeout_s > 0:
-            self._deliver_metrics(out.own_metrics)
+        if (own := out.own_metrics) is not None and own.is_behind and timeout_s > 0:
+            self._deliver_metrics(own)
         out.close()
 
     def forked(self) -> None:

@@ -59,6 +59,7 @@ class PrometheusSink:
 
     name = "prometheus"
     idempotent = False
+    gathers_s = 0.5
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.lane import Lane, inside_sink
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
 from tests.kit.children import exit_code_of_child
-from tests.kit.patience import GIVE_UP_S
+from tests.kit.patience import GIVE_UP_S, until
 
 QUICK = LaneLimits(linger_s=0.001, backoff_s=0.001)
 
@@ -158,6 +158,15 @@ class TestDelivery:
             time.sleep(0.001)
 
         assert (sink.batches, len(sink.events)) == (1, 10)
+
+    def test_large_events_are_gathered_no_longer(self, make_drain, sink, event_factory):
+        """A queue that fills up by its bytes is as full as one of many events."""
+        sink.gathers_s = 10 * GIVE_UP_S
+        drain = make_drain(sink, limits=LaneLimits(size_bytes=1_000_000, linger_s=0.001))
+        for _ in range(10):
+            drain.emit(event_factory(size_bytes=30_000))
+
+        assert until(lambda: sink.batches)
 
     def test_large_events_make_small_batches(self, make_drain, sink, event_factory):
         """A quarter of the bound at once, or a single event that is larger."""

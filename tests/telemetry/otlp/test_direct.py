@@ -25,7 +25,6 @@ from mnemoscope.telemetry.otlp.histograms import OwnHistograms
 from mnemoscope.telemetry.otlp.metrics import instruments_of
 from mnemoscope.telemetry.otlp.sink import OtlpSink
 from tests.kit.lengths import examples
-from tests.kit.patience import GIVE_UP_S
 from tests.kit.sample_events import events
 
 BATCHES = st.lists(events, min_size=1, max_size=5)
@@ -263,7 +262,7 @@ class TestHistograms:
         sink = OtlpSink()
         sink.write([make_event()])
         sink.write([make_event(), make_event()])
-        sink.flush(GIVE_UP_S)
+        sink.rest()
         (point,) = otlp_http.metrics()["gen_ai.client.operation.duration"]
         sink.close(1.0)
 

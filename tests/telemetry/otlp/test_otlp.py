@@ -487,14 +487,37 @@ class TestMetrics:
         assert point.exemplars[0].trace_id.hex() == f"{0xFEED:032x}"
 
     def test_metrics_go_out_once_an_interval(self, sink, otlp, make_event):
-        """Sums are sent with the first batch, and then not before the interval is over."""
+        """With the first batch, and then not before the interval is over, however it is flushed."""
         sink.write([make_event()])
+        sink.write([make_event()])
+        flushed = [sink.flush(GIVE_UP_S) for _ in range(3)]
+
+        assert flushed == [True] * 3
+        assert len(otlp.metric_requests) == 1
+
+    def test_a_flush_sends_what_is_due(self, otlp, make_event, monkeypatch):
+        """Although no further event comes."""
+        monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "0")
+        sink = OtlpSink()
         sink.write([make_event()])
         before = len(otlp.metric_requests)
-        flushed = sink.flush(GIVE_UP_S)
 
-        assert (before, flushed) == (1, True)
-        assert otlp.metrics()["gen_ai.client.operation.duration"][0].count == 2
+        assert sink.flush(GIVE_UP_S)
+        assert len(otlp.metric_requests) == before + 1
+        sink.close(GIVE_UP_S)
+
+    def test_the_end_of_a_process_sends_the_last_sums_once(self, otlp, make_event):
+        """Where it rests before it closes, and where it never gets to close."""
+        sink = OtlpSink()
+        sink.write([make_event()])
+        sink.write([make_event()])
+        sink.rest()
+        rested = otlp.metrics()["gen_ai.client.operation.duration"][0].count
+        sink.rest()
+        sink.close(GIVE_UP_S)
+
+        assert rested == 2
+        assert len(otlp.metric_requests) == 2
 
     def test_closing_sends_the_last_sums(self, otlp, make_event):
         """What was measured since the last interval is not lost with the process."""
@@ -817,9 +840,12 @@ class TestWhenTheBackEndIsBroken:
         """The next export has the same sums; a flush says that they are not there."""
         sink.write([make_event()])
         otlp.rejects = 1
+        with pytest.raises(PartialError):
+            sink.write([make_event()])
+        sink.rest()
 
         assert not sink.flush(GIVE_UP_S)
-        assert sink.faults.counts == {"sink.otlp.metrics": 1}
+        assert sink.faults.counts == {"sink.otlp.metrics": 2}
 
     def test_an_answer_that_is_no_otlp_rejects_nothing(self, sink, otlp_http, make_event):
         """Some receivers answer in JSON, or with a word."""

@@ -5,6 +5,9 @@ Offer calls at a rate for a while, with and without a relay, and account for eac
 calls; the collector and LangSmith are receivers in a process of their own, which count what they
 are sent; the relay has a process, too. Of each sink is told what it got, what waits for it, and
 what was dropped and declared as such. Ends with 1 if an event is in none of these.
+
+``--find`` looks for the highest rate up to ``--rate`` that is kept up: no sink loses an event, and
+all have everything within a tenth of the load's time, and two seconds, after it.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from prometheus_client import REGISTRY
@@ -36,6 +39,7 @@ from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import Settings, load_settings
 from mnemoscope.telemetry.queue.folder import files_in
 from mnemoscope.telemetry.relay.relay import collect_seldom
+from tests.kit.audit_kills import engines
 from tests.kit.kills import FIRST_S
 from tests.kit.relay_kills import BackEnds, forked, kill
 
@@ -80,14 +84,37 @@ class Received:
         kill(self._child)
 
 
-def chosen(folder: Path, relay_mib: int = 0) -> Settings:
+class Books(NamedTuple):
+    """
+    What became of the calls.
+
+    Attributes:
+        calls_per_s: Calls that were made.
+        missing: Events that are in none of a sink's books, of all sinks together.
+        lost: Events that were dropped and declared, likewise.
+        behind_s: Seconds from the end of the load until all that was left was delivered.
+        left_ms: Milliseconds that the application took to close.
+    """
+
+    calls_per_s: float
+    missing: int
+    lost: int
+    behind_s: float
+    left_ms: float
+
+    def is_kept_up(self, seconds: float) -> bool:
+        """Return whether so many seconds of it left nothing behind that grows with them."""
+        return not (self.missing or self.lost) and self.behind_s <= seconds / 10 + 2
+
+
+def chosen(folder: Path, relay_mib: int = 0, url: str | None = None) -> Settings:
     """Return settings with five sinks and otherwise the defaults; without a relay at 0 MiB."""
     return load_settings(
         relay=folder / "relay" if relay_mib else None,
         relay_max_bytes=max(2, relay_mib) << 20,
         sinks=",".join(SINKS),
         audit_pseudonym_key="ab" * 32,
-        audit_url=f"sqlite:///{folder / 'audit.db'}",
+        audit_url=url or f"sqlite:///{folder / 'audit.db'}",
         audit_spool=folder / "spool",
         log_file=folder / "events.jsonl",
         pii_model="none",
@@ -216,9 +243,11 @@ def logged(settings: Settings) -> int:
     return sum(path.read_bytes().count(b'"store":"crm"') for path in files)
 
 
-def embedded(folder: Path, given: argparse.Namespace, received: Received) -> int:
-    """Print what each sink got of a process that delivers by itself, and return what is missing."""
-    settings = chosen(folder)
+def embedded(
+    folder: Path, given: argparse.Namespace, received: Received, url: str | None = None
+) -> Books:
+    """Print what each sink got of a process that delivers by itself, and return its books."""
+    settings = chosen(folder, url=url)
     before = received.counts()
     said = _said(lambda writing: offer(settings, given, writing), given)
     got = _got(settings, received, before, said["prometheus"])
@@ -229,9 +258,11 @@ def embedded(folder: Path, given: argparse.Namespace, received: Received) -> int
     return show(said, got | {"audit": rows}, waits, said["dropped"] | {"audit": declared})
 
 
-def relayed(folder: Path, given: argparse.Namespace, received: Received) -> int:
+def relayed(
+    folder: Path, given: argparse.Namespace, received: Received, url: str | None = None
+) -> Books:
     """Print the same of a process with a relay, as the load ends and when all is delivered."""
-    settings, path = chosen(folder, given.relay_mib), folder / "said"
+    settings, path = chosen(folder, given.relay_mib, url), folder / "said"
     before = received.counts()
     relay = forked(lambda: deliver(settings, path), 100 * FIRST_S)
     said = _said(lambda writing: offer(settings, given, writing), given)
@@ -251,7 +282,7 @@ def relayed(folder: Path, given: argparse.Namespace, received: Received) -> int:
     full, cpu_us = said["dropped"]["relay"], relays["cpu_s"] / said["made"] * 1e6
     say(f"{waited_s:,.1f} s after it; {cpu_us:,.0f} µs of CPU an event in the relay:")
     dropped = {sink: lost + full for sink, lost in relays["dropped"].items()}
-    return show(said, got | {"audit": rows}, waits, dropped | {"audit": declared})
+    return show(said, got | {"audit": rows}, waits, dropped | {"audit": declared}, waited_s)
 
 
 def _said(work: Callable[[int], None], given: argparse.Namespace) -> dict[str, Any]:
@@ -277,9 +308,13 @@ def _listed(counts: dict[str, int]) -> str:
 
 
 def show(
-    said: dict[str, Any], got: dict[str, int], waits: dict[str, int], dropped: dict[str, int]
-) -> int:
-    """Print the books of each sink, and return how many events are in none of them."""
+    said: dict[str, Any],
+    got: dict[str, int],
+    waits: dict[str, int],
+    dropped: dict[str, int],
+    behind_s: float = 0.0,
+) -> Books:
+    """Print the books of each sink, and return them."""
     rate, cpu_us = said["made"] / said["took_s"], said["cpu_s"] / said["made"] * 1e6
     say(
         f"{said['made']:,} calls, {rate:,.0f} a second; {cpu_us:,.0f} µs of CPU a call in their "
@@ -294,7 +329,26 @@ def show(
             f"  {sink:10} got {got[sink]:>10,} ({got[sink] / said['made']:4.0%})   waiting or "
             f"under way {waiting:>6,}   dropped {lost:>10,}   in none of these {unknown:,}"
         )
-    return missing
+    lost = sum(dropped.get(sink, 0) for sink in SINKS)
+    behind_s = float("inf") if any(waits.values()) else behind_s
+    return Books(rate, missing, lost, behind_s, said["left_ms"])
+
+
+def find_rate(offered: Callable[[int], Books], given: argparse.Namespace) -> int:
+    """Print and return the highest rate that is kept up, to a sixteenth of the one offered."""
+    kept, most = 0, given.rate
+    rate = most
+    while most - kept > given.rate / 16:
+        books = offered(rate)
+        # Calls that were not made are no rate.
+        is_kept = books.is_kept_up(given.seconds) and books.calls_per_s > 0.97 * rate
+        kept, most = (rate, most) if is_kept else (kept, rate)
+        say(f"{rate:,} calls a second: {'kept up' if is_kept else 'not kept up'}")
+        if kept == given.rate:
+            break
+        rate = (kept + most) // 2
+    say(f"kept up: {kept:,} calls a second")
+    return kept
 
 
 @contextlib.contextmanager
@@ -307,6 +361,9 @@ def made_folder(parent: Path | None) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+WAYS = {"embedded": embedded, "relay": relayed}
+
+
 def main() -> int:
     """Do it, and return whether an event is unaccounted for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -316,12 +373,28 @@ def main() -> int:
     parser.add_argument("--patience", type=float, default=600.0, help="seconds for the rest")
     parser.add_argument("--relay-mib", type=int, default=64, help="of files, as its default")
     parser.add_argument("--folder", type=Path, help="where files are made, and removed again")
+    parser.add_argument("--find", action="store_true", help="the highest rate that is kept up")
+    parser.add_argument("--engine", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--ways", nargs="*", choices=WAYS, default=[*WAYS])
     given = parser.parse_args()
     missing = 0
-    for name, work in (("each process by itself", embedded), ("with a relay", relayed)):
-        with made_folder(given.folder) as folder, contextlib.closing(Received()) as received:
-            say(f"{name}: {given.rate:,} calls/s from {given.threads} threads, {given.seconds:g} s")
-            missing += work(folder, given, received)
+    for name in given.ways:
+
+        def offered(rate: int, name: str = name) -> Books:
+            with (
+                made_folder(given.folder) as folder,
+                contextlib.closing(Received()) as received,
+                engines(given.engine) as (engine, url),
+            ):
+                say(f"{name}: {rate:,} calls/s, {given.threads} threads, {given.seconds:g} s")
+                once = argparse.Namespace(**{**vars(given), "rate": rate})
+                own = {"url": url} if engine == "postgres" else {}
+                return WAYS[name](folder, once, received, **own)
+
+        if given.find:
+            find_rate(offered, given)
+        else:
+            missing += offered(given.rate).missing
     return int(missing > 0)
 
 

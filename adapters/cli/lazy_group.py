@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -23,12 +25,21 @@ class Command(NamedTuple):
     A command of a table.
 
     Attributes:
-        sentence: The first sentence of its function's docstring.
-        function: Where that is, below this package: ``audit.erase:erase``.
+        function: Where its function is, below this package: ``audit.erase:erase``.
     """
 
-    sentence: str
     function: str
+
+    @property
+    def sentence(self) -> str:
+        """The first line of its function's docstring, read without importing it."""
+        module, _, function = self.function.partition(":")
+        source = files(__package__).joinpath(f"{module.replace('.', '/')}.py")
+        if not source.is_file():  # installed without sources
+            return ""
+        opening = rf'^def {function}\(.*?"""\s*(.*?)(?:"""|$)'
+        found = re.search(opening, source.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        return found[1] if found else ""
 
 
 class Group(NamedTuple):

@@ -21,220 +21,102 @@ if TYPE_CHECKING:
     from typer.core import TyperCommand, TyperGroup
 
 COMMANDS: Table = {
-    "commands": Command("List the commands that other packages add.", "other_commands:commands"),
-    "demo": Command("Watch an agent with memory answer three questions.", "demo:demo"),
-    "doctor": Command("Check every sink, store, queue, key and model.", "doctor:doctor"),
-    "redact": Command(
-        "Replace the personal data in a text as before it is stored.", "redact:redact"
-    ),
-    "relay": Command(
-        "Deliver the events of all processes of this machine to the sinks.", "relay:relay"
-    ),
-    "serve": Command(
-        "Serve the console: decide what waits, answer customers, look at runs and health.",
-        "serve:serve",
-    ),
-    "spend": Command("Show what model calls cost, and what changed most.", "spend:spend"),
+    "commands": Command("other_commands:commands"),
+    "demo": Command("demo:demo"),
+    "doctor": Command("doctor:doctor"),
+    "redact": Command("redact:redact"),
+    "relay": Command("relay:relay"),
+    "serve": Command("serve:serve"),
+    "spend": Command("spend:spend"),
     "audit": Group(
         "Show, verify, export and erase what the audit trail holds.",
         {
-            "export": Command(
-                "Write everything held about a customer, with proofs, to a zip file.",
-                "audit.export:export",
-            ),
-            "verify": Command(
-                "Check every hash and signature of the audit trail, or of an export or copy of it.",
-                "audit.verify:verify",
-            ),
-            "stream": Command(
-                "Copy the audit trail elsewhere, with what it takes to verify the copy there.",
-                "audit.stream:stream",
-            ),
-            "witness": Command(
-                "Have a witness countersign the audit trail, and find out if it was put back.",
-                "audit.witness:witness",
-            ),
-            "reconcile": Command(
-                "Find records in the stores that no event of the audit trail wrote.",
-                "audit.reconcile:reconcile",
-            ),
-            "show": Command(
-                "Show the audit trail by customer, memory, run and time.", "audit.show:show"
-            ),
-            "verdicts": Command(
-                "Make the decisions of rules again, from the facts that were sealed with them.",
-                "audit.verdicts:verdicts",
-            ),
-            "blast-radius": Command(
-                "Show the writer of a memory, the runs that recalled it, and their later writes.",
-                "audit.blast_radius:blast_radius",
-            ),
-            "replay": Command(
-                "Derive the routes of recorded runs, and name the first step that differs.",
-                "audit.replay:replay",
-            ),
-            "deviations": Command(
-                "Show runs of agents that are not as the days before, and work that earned "
-                "nothing.",
-                "audit.deviations:deviations",
-            ),
-            "partition": Command(
-                "Partition the tables of an audit trail in PostgreSQL, while others write.",
-                "audit.partition:partition",
-            ),
-            "erase": Command(
-                "Erase a customer from every store and the audit trail, and record a proof.",
-                "audit.erase:erase",
-            ),
+            "export": Command("audit.export:export"),
+            "verify": Command("audit.verify:verify"),
+            "stream": Command("audit.stream:stream"),
+            "witness": Command("audit.witness:witness"),
+            "reconcile": Command("audit.reconcile:reconcile"),
+            "show": Command("audit.show:show"),
+            "verdicts": Command("audit.verdicts:verdicts"),
+            "blast-radius": Command("audit.blast_radius:blast_radius"),
+            "replay": Command("audit.replay:replay"),
+            "deviations": Command("audit.deviations:deviations"),
+            "partition": Command("audit.partition:partition"),
+            "erase": Command("audit.erase:erase"),
         },
     ),
     "approvals": Group(
         "Decide what rules have left to a human, and show how far humans agree with them.",
         {
-            "list": Command("List what waits for a decision.", "approvals:list_"),
-            "show": Command(
-                "Show a held write or a draft, redacted, with the rule's findings.",
-                "approvals:show",
-            ),
-            "decide": Command(
-                "Approve, edit, reject or skip a held memory write or a draft.",
-                "approvals:decide",
-            ),
-            "agreement": Command(
-                "Show how far humans agree with each gate, and the mode that it is in.",
-                "approvals:agreement",
-            ),
-            "check": Command(
-                "Hold a gate against drafts of which is known what it has to say.",
-                "approvals:check",
-            ),
-            "reset": Command(
-                "Put a gate in shadow, and count the decisions of humans anew.",
-                "approvals:reset",
-            ),
+            "list": Command("approvals:list_"),
+            "show": Command("approvals:show"),
+            "decide": Command("approvals:decide"),
+            "agreement": Command("approvals:agreement"),
+            "check": Command("approvals:check"),
+            "reset": Command("approvals:reset"),
         },
     ),
     "journal": Group(
         "Look after the writes that wait in the write journal.",
         {
-            "list": Command(
-                "List what waits for each database, and what was set aside and why.",
-                "journal:list_",
-            ),
-            "show": Command(
-                "Show one write whole, with its arguments, redacted, as they are stored.",
-                "journal:show",
-            ),
-            "retry": Command(
-                "Have writes that were set aside wait again, at their places in the order.",
-                "journal:retry",
-            ),
-            "drop": Command("Delete writes from the journal for good.", "journal:drop"),
+            "list": Command("journal:list_"),
+            "show": Command("journal:show"),
+            "retry": Command("journal:retry"),
+            "drop": Command("journal:drop"),
         },
     ),
     "mcp": Group(
         "Compare the tools of MCP servers with their accepted contracts.",
         {
-            "diff": Command(
-                "Show how a server's tools differ from the accepted contracts.", "mcp:diff"
-            ),
-            "accept": Command(
-                "Accept what a server lists now, in the file and in the audit trail.", "mcp:accept"
-            ),
-            "pin": Command(
-                "Have calls of a tool go to the accepted version, if the server has a later one "
-                "besides.",
-                "mcp:pin",
-            ),
-            "canary": Command(
-                "Make the known-good queries of the file, and compare the shapes of their answers.",
-                "mcp:canary",
-            ),
+            "diff": Command("mcp:diff"),
+            "accept": Command("mcp:accept"),
+            "pin": Command("mcp:pin"),
+            "canary": Command("mcp:canary"),
         },
     ),
     "memory": Group(
         "Look at what the stores hold.",
         {
-            "doctor": Command(
-                "Find echoes, duplicates, partial writes and unused memories.",
-                "memory_doctor:memory_doctor",
-            ),
-            "growth": Command(
-                "Measure the rows and bytes of each store, and the days until it is full.",
-                "growth:growth",
-            ),
+            "doctor": Command("memory_doctor:memory_doctor"),
+            "growth": Command("growth:growth"),
         },
     ),
-    "replay": Command(
-        "Make recalls on record again with a candidate, and show how far its answers differ.",
-        "replay:replay",
-    ),
+    "replay": Command("replay:replay"),
     "evaluation": Group(
         "Collect recalls on record for a human to review, and export those approved.",
         {
-            "collect": Command(
-                "Write recalls of the audit trail into a file, for a human to review.",
-                "evaluation:collect",
-            ),
-            "review": Command(
-                "Show each recall that is not reviewed, and approve or reject it.",
-                "evaluation:review",
-            ),
-            "export": Command(
-                "Write the approved recalls of a set as TREC's qrels and run, and BEIR's queries.",
-                "evaluation:export",
-            ),
+            "collect": Command("evaluation:collect"),
+            "review": Command("evaluation:review"),
+            "export": Command("evaluation:export"),
         },
     ),
     "retention": Group(
         "Remove records whose purpose is over, and hold others.",
         {
-            "plan": Command(
-                "Show what a run would remove now, by purpose and age, and what stays and why.",
-                "retention:plan",
-            ),
-            "run": Command(
-                "Remove what is due, look whether it is gone, and record both.", "retention:run"
-            ),
-            "hold": Command(
-                "Keep all records of a customer or of a thread, whatever their age, until it is "
-                "released.",
-                "retention:hold",
-            ),
-            "release": Command(
-                "End a hold or pin by its number, or all of a case.", "retention:release"
-            ),
-            "pin": Command(
-                "Keep one memory, whatever its age, until it is released.", "retention:pin"
-            ),
+            "plan": Command("retention:plan"),
+            "run": Command("retention:run"),
+            "hold": Command("retention:hold"),
+            "release": Command("retention:release"),
+            "pin": Command("retention:pin"),
         },
     ),
     "rules": Group(
         "Render and install the alert rules, with your latency objectives.",
         {
-            "objectives": Command(
-                "Print an objectives file that says what holds without one, to begin with.",
-                "rules:objectives_",
-            ),
-            "render": Command("Print the recording and alert rules as YAML.", "rules:render"),
-            "install": Command(
-                "Write the rules into a folder that Prometheus' rule_files names, as DIR/*.yaml.",
-                "rules:install",
-            ),
+            "objectives": Command("rules:objectives_"),
+            "render": Command("rules:render"),
+            "install": Command("rules:install"),
         },
     ),
     "dashboards": Group(
         "Install the Grafana dashboards.",
         {
-            "install": Command(
-                "Write the dashboards into a folder that Grafana's provisioning names, as JSON.",
-                "dashboards:install",
-            ),
+            "install": Command("dashboards:install"),
         },
     ),
     "vault": Group(
         "Look after the originals of pseudonyms.",
-        {"rotate": Command("Encrypt the vault's keys with the current secret.", "vault:rotate")},
+        {"rotate": Command("vault:rotate")},
     ),
 }
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
-from ...telemetry.text import json_text, utc_text
+from ...telemetry.text import utc_text
 from .exit_codes import INCOMPLETE, UNHEALTHY, UNUSABLE, USAGE, CommandError, say
 from .options import AuditUrl, Json, Limit
+from .output import fields, print_answer, print_json
 
 if TYPE_CHECKING:
     from ...audit.decisions import Held
@@ -39,11 +40,9 @@ def list_(
 
     everything = [each for each in _held(open_trail(audit_url)) if all_ or each.waits]
     # Oldest first, so that the newest are at the end, where a terminal shows them.
-    shown = everything[-limit:]
-    if json:
-        Console().print_json(json_text([_document(each.shown()) for each in shown]))
-    else:
-        Console().print(list_screen([each.shown() for each in shown], len(everything)))
+    shown = [each.shown() for each in everything[-limit:]]
+    screen = list_screen(shown, len(everything))
+    print_answer([_document(each) for each in shown], screen, json=json)
 
 
 def show(approval: Approval, audit_url: AuditUrl = None, json: Json = False) -> None:
@@ -60,11 +59,9 @@ def show(approval: Approval, audit_url: AuditUrl = None, json: Json = False) -> 
     found = _one(log, approval)
     row = _row(log, found.seq)
     content = found.shown_content(json_format.loads(row.content)) if row.content else None
-    if json:
-        more = {"customer": row.subject_uid, "run": row.run, "content": content}
-        Console().print_json(json_text(_document(found.shown()) | more))
-    else:
-        Console().print(show_screen(found.shown(), row, content))
+    more = {"customer": row.subject_uid, "run": row.run, "content": content}
+    document = _document(found.shown()) | more
+    print_answer(document, show_screen(found.shown(), row, content), json=json)
 
 
 def decide(
@@ -97,7 +94,7 @@ def decide(
         said = {"approval": approval, "choice": choice, "gate": held.gate, "mode": mode}
         # Of a blind one only now: before, it was decided without.
         verdict = None if choice == "skip" else held.evidence
-        Console().print_json(json_text({**said, "verdict": verdict}))
+        print_json({**said, "verdict": verdict})
     else:
         typer.echo(f"{approval}: {choice}; {held.gate} is in mode {mode}")
         if held.is_blind and choice != "skip":
@@ -115,10 +112,8 @@ def agreement(audit_url: AuditUrl = None, json: Json = False) -> None:
 
     log = open_trail(audit_url)
     found = _agreements(log)
-    if json:
-        Console().print_json(json_text(found))
-    elif found:
-        Console().print(agreement_screen(found))
+    if json or found:
+        print_answer(found, agreement_screen(found), json=json)
     if any(not each["version"] for each in found):
         say("decisions from before versions were recorded count for no version")
     if not found:
@@ -144,10 +139,8 @@ def reset(gate: Gate, audit_url: AuditUrl = None, json: Json = False) -> None:
     trail = AuditedDecisions(log)
     for each in versions:
         change_mode(trail, gate, each, is_reset=True)
-    if json:
-        Console().print_json(json_text({"gate": gate, "mode": SHADOW, "versions": versions}))
-    else:
-        typer.echo(f"{gate} is in mode {SHADOW}; decisions count anew")
+    document = {"gate": gate, "mode": SHADOW, "versions": versions}
+    print_answer(document, Text(f"{gate} is in mode {SHADOW}; decisions count anew"), json=json)
 
 
 def check(
@@ -170,15 +163,11 @@ def check(
     if not isinstance(found, ApprovalGate):
         raise CommandError(f"{gate} is a {type(found).__qualname__}, not an Approval", USAGE)
     answers = [judged(found, each) for each in goldens]
-    if json:
-        shown = [
-            {"name": each.name, "expect": each.expect, "said": each.said}
-            | {"right": each.is_right, "evidence": dict(each.evidence)}
-            for each in answers
-        ]
-        Console().print_json(json_text(shown))
-    else:
-        Console().print(goldens_screen(answers))
+    document = [
+        {**fields(each, "name expect said"), "right": each.is_right, "evidence": {**each.evidence}}
+        for each in answers
+    ]
+    print_answer(document, goldens_screen(answers), json=json)
     missing = lacking(goldens)
     for each in missing:
         say(f"there is no golden of {each}")
@@ -237,15 +226,8 @@ def _agreements(log: AuditLog) -> list[dict[str, Any]]:
 
 def _document(held: Held) -> dict[str, Any]:
     return {
-        "approval": held.approval,
-        "gate": held.gate,
-        "reason": held.reason,
-        "point": held.point,
-        "passed": held.passed,
+        **fields(held, "approval gate reason point passed asks evidence seq"),
         "since": utc_text(held.since_us),
-        "asks": held.asks,
         "decision": held.standing.decision or None,
         "used": held.standing.used,
-        "evidence": held.evidence,
-        "seq": held.seq,
     }

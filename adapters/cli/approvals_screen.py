@@ -5,40 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from ...audit.queries.text_extraction import text_of
-from ...telemetry.text import json_text, utc_text
+from ...telemetry.text import json_text
 from ..toolkit.type_guards import is_dict
+from .output import minute, table
 
 if TYPE_CHECKING:
     from ...audit.decisions import Held
     from ...audit.record.rows import AuditRow
     from ...memory.rules.gate_goldens import GateGolden
 
-_FOLDED = frozenset({"rule", "reason", "gate", "golden", "violations"})
-
 
 def list_screen(shown: Sequence[Held], total: int) -> RenderableType:
     """Return a table of what was held, oldest first."""
     if not shown:
         return Padding(Text("Nothing waits for a decision."), (1, 1))
-    table = _table("approval", "since (UTC)", "rule", "reason", "asks", "decision")
-    for each in shown:
-        table.add_row(
+    heads = ("approval", "since (UTC)", "rule", "reason", "asks", "decision")
+    rows = [
+        (
             each.approval,
-            _moment(each.since_us),
+            minute(each.since_us),
             each.gate,
             each.reason,
             f"{each.asks}",
             _standing(each),
         )
+        for each in shown
+    ]
     said = f" {len(shown)} of {total}: --limit shows more" if len(shown) < total else f" {total}"
-    return Group(table, Text(said))
+    return Group(table(*heads, rows=rows), Text(said))
 
 
 def show_screen(held: Held, row: AuditRow, content: Any) -> RenderableType:
@@ -48,7 +48,7 @@ def show_screen(held: Held, row: AuditRow, content: Any) -> RenderableType:
     table.add_row("decision", _standing(held))
     table.add_row("rule", f"{held.gate}, at a {held.point}")
     table.add_row("reason", held.reason)
-    table.add_row("held since", f"{_moment(held.since_us)} UTC, asked {held.asks} times")
+    table.add_row("held since", f"{minute(held.since_us)} UTC, asked {held.asks} times")
     for name, value in held.evidence.items():
         # Above already, by the names that people know them by.
         if name not in {"approval", "gate"} and value not in {None, ""}:
@@ -75,27 +75,28 @@ def _content(held: Held, row: AuditRow, content: Any) -> Iterator[tuple[str, str
 
 def agreement_screen(found: Sequence[Mapping[str, Any]]) -> RenderableType:
     """Return a table of the gates."""
-    table = _table("gate", "version", "mode", "agreed", "blind", "rejected", "waiting")
-    for each in found:
-        stage = each["stage"]
-        table.add_row(
+    heads = ("gate", "version", "mode", "agreed", "blind", "rejected", "waiting")
+    rows = [
+        (
             each["gate"],
             each["version"][:8] or "unknown",
-            f"auto, {stage} %" if stage else each["mode"],
+            f"auto, {each['stage']} %" if each["stage"] else each["mode"],
             _share(each["agreed"], each["decided"]),
             _share(each["blind_agreed"], each["blind_decided"]),
             f"{each['rejected_passes']}",
             f"{each['waiting']}",
         )
-    return table
+        for each in found
+    ]
+    return table(*heads, rows=rows)
 
 
 def goldens_screen(answers: Sequence[GateGolden]) -> RenderableType:
     """Return a table of goldens, with what a gate said of each."""
-    table = _table("golden", "expected", "said", "composite", "violations")
+    made = table("golden", "expected", "said", "composite", "violations")
     for each in answers:
         composite = each.evidence["composite"]
-        table.add_row(
+        made.add_row(
             each.name,
             each.expect,
             Text(each.said, "" if each.is_right else "bold red"),
@@ -103,7 +104,7 @@ def goldens_screen(answers: Sequence[GateGolden]) -> RenderableType:
             str(each.evidence["violations"]),
         )
     right = sum(each.is_right for each in answers)
-    return Group(table, Text(f" {right} of {len(answers)} as expected"))
+    return Group(made, Text(f" {right} of {len(answers)} as expected"))
 
 
 def _share(agreed: int, decided: int) -> str:
@@ -114,14 +115,3 @@ def _standing(held: Held) -> str:
     if held.standing.decision:
         return held.standing.decision
     return "waits" if held.waits else "used"
-
-
-def _moment(micros: int) -> str:
-    return utc_text(micros)[:16].replace("T", " ")
-
-
-def _table(*names: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="dim")
-    for name in names:
-        table.add_column(name, overflow="fold" if name in _FOLDED else "ellipsis")
-    return table

@@ -7,17 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 
-from .exit_codes import INCOMPLETE, USAGE, CommandError, say
-from .options import Json, ScopeAddress
+from .exit_codes import INCOMPLETE, say
+from .options import Json, ScopeAddress, needed_scope
+from .output import fields, print_answer, table
 
 if TYPE_CHECKING:
     from ...memory.growth.measuring import StoreGrowth
-    from ...memory.growth.report import GrowthReport
 
 
 def growth(scope: ScopeAddress = None, json: Json = False) -> None:
@@ -30,18 +28,14 @@ def growth(scope: ScopeAddress = None, json: Json = False) -> None:
     """
     from ...memory.building.opening import purposes_of
     from ...memory.errors import ConfigurationError
-    from ...memory.growth.report import growth_report
+    from ...memory.growth.report import GROWTH_HEADS, growth_report
     from ...memory.settings import load_settings
     from .scope import scope_at
 
-    if scope is None:
-        raise CommandError(
-            "pass --scope package.module:name, your Mnemoscope or a function that returns one",
-            USAGE,
-        )
+    address = needed_scope(scope, "growth")
     settings = load_settings()
     with Console(stderr=True).status("measuring"):
-        opened = scope_at(scope)
+        opened = scope_at(address)
         stores = opened.subject_data.named()
         try:
             purposes = purposes_of(opened.audit)
@@ -56,12 +50,10 @@ def growth(scope: ScopeAddress = None, json: Json = False) -> None:
         )
     if report.problem is not None:
         say(report.problem)
-    if json:
-        Console().print_json(data=_document(report.stores, report.days))
-    else:
-        Console().print(_screen(report))
-        for line in report.problems():
-            say(line)
+    screen = table(*GROWTH_HEADS, rows=report.rows(), figures=len(GROWTH_HEADS) - 4)
+    print_answer(_document(report.stores, report.days), Padding(screen, (0, 1)), json=json)
+    for line in () if json else report.problems():
+        say(line)
     raise typer.Exit(INCOMPLETE if any(report.problems()) else 0)
 
 
@@ -69,18 +61,13 @@ def _document(found: Sequence[StoreGrowth], days: Mapping[str, float | None]) ->
     return {
         "stores": [
             {
-                "store": each.store,
-                "bytes": each.bytes,
-                "room_bytes": each.room_bytes,
+                **fields(each, "store bytes room_bytes problem"),
                 "days_to_full": days.get(each.store),
-                "problem": each.problem,
                 "lines": [
                     {
+                        **fields(line, "purpose rows bytes"),
                         "class": line.kind,
-                        "purpose": line.purpose,
                         "status": line.status or None,
-                        "rows": line.rows,
-                        "bytes": line.bytes,
                         "sampled": line.is_sampled,
                     }
                     for line in each.lines
@@ -89,16 +76,3 @@ def _document(found: Sequence[StoreGrowth], days: Mapping[str, float | None]) ->
             for each in found
         ]
     }
-
-
-def _screen(report: GrowthReport) -> RenderableType:
-    from ...memory.growth.report import GROWTH_HEADS
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in GROWTH_HEADS[:4]:
-        table.add_column(name, overflow="fold")
-    for name in GROWTH_HEADS[4:]:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in report.rows():
-        table.add_row(*row)
-    return Padding(table, (0, 1))

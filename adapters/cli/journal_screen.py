@@ -17,6 +17,7 @@ from rich.text import Text
 
 from ...memory.journal.inspection import DatabaseTotals, KeptWrite, Refused
 from ...telemetry.text import utc_text
+from .output import fields
 
 _SHOWN = 20
 """Writes that are told of one by one; ``--json`` has all."""
@@ -160,18 +161,8 @@ def _totals_document(totals: DatabaseTotals) -> dict[str, Any]:
 
 def document(write: KeptWrite) -> dict[str, Any]:
     """Return *write* in JSON types, without what it holds."""
-    return {
-        "seq": write.seq,
-        "store": write.store,
-        "database": write.database,
-        "since": utc_text(write.since_ns // 1_000),
-        "method": write.method,
-        "in_doubt": write.in_doubt,
-        "in_flight": write.in_flight,
-        "parked": write.parked,
-        "shadowed": write.shadowed,
-        "size_bytes": write.size_bytes,
-    }
+    names = "seq store database method in_doubt in_flight parked shadowed size_bytes"
+    return {**fields(write, names), "since": utc_text(write.since_ns // 1_000)}
 
 
 # -- show ------------------------------------------------------------------------------------------

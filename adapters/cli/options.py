@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from .exit_codes import INCOMPLETE, USAGE, CommandError, say
 
 chosen_shard: ContextVar[int | None] = ContextVar("chosen_shard", default=None)
 """The one shard of the audit trail that a command is asked of; None: all of them."""
@@ -43,7 +46,48 @@ Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1_000_000_000, help=
 MostRecalls = Annotated[
     int, typer.Option(metavar="N", min=1, max=1_000_000, help="The latest N recalls at most.")
 ]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 TIMES = (
     "90s, 30m, 24h or 7d ago, a day, today, yesterday, or an ISO 8601 time (UTC, or its own zone)."
 )
 """The help of an option that takes a time."""
+Since = Annotated[str, typer.Option(metavar="AGE|TIME", help=TIMES)]
+
+
+def needed_scope(scope: str | None, command: str) -> str:
+    """
+    Return the address of a scope.
+
+    Raises:
+        CommandError: There is none, which *command* does nothing without.
+    """
+    if scope is None:
+        raise CommandError(
+            f"{command} needs the stores: pass --scope package.module:name, your Mnemoscope or a "
+            "function that returns one. Nothing was changed.",
+            USAGE,
+        )
+    return scope
+
+
+def check_can_ask(*, yes: bool) -> None:
+    """
+    Refuse to begin where somebody has to confirm and nobody can.
+
+    Raises:
+        CommandError: There is no terminal, and no ``--yes``.
+    """
+    if not (yes or sys.stdin.isatty()):
+        raise CommandError("there is no terminal to ask: pass --yes. Nothing was changed.", USAGE)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """
+    Ask *question* on the terminal, unless it was confirmed.
+
+    Raises:
+        typer.Exit: The answer is no.
+    """
+    if not (yes or typer.confirm(question, err=True)):
+        say("nothing was changed")
+        raise typer.Exit(INCOMPLETE)

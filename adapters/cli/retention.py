@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,8 @@ import typer
 from rich.console import Console
 
 from .exit_codes import INCOMPLETE, NOBODY_KNOWN, USAGE, CommandError, say
-from .options import Json, ScopeAddress
+from .options import Json, ScopeAddress, Yes, check_can_ask, confirm, needed_scope
+from .output import print_answer, print_json
 
 if TYPE_CHECKING:
     from ...memory.retention.holds import Hold
@@ -36,16 +36,13 @@ def plan(scope: ScopeAddress = None, most: Most = 100_000, json: Json = False) -
 
     with _opened(scope) as retention:
         found = retention.sweeper.plan(most)
-    if json:
-        Console().print_json(data=plan_document(found))
-    else:
-        Console().print(plan_screen(found))
+    print_answer(plan_document(found), plan_screen(found), json=json)
 
 
 def run(
     scope: ScopeAddress = None,
     most: Most = 100_000,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """
@@ -56,22 +53,16 @@ def run(
     """
     from .retention_screen import plan_screen, result_document, result_screen
 
-    if not (yes or sys.stdin.isatty()):
-        raise CommandError("there is no terminal to ask: pass --yes. Nothing was changed.", USAGE)
+    check_can_ask(yes=yes)
     with _opened(scope) as retention, retention.leading():
         if not yes:
             found = retention.sweeper.plan(most)
             Console(stderr=True).print(plan_screen(found))
-            if not typer.confirm(f"Remove {len(found.due):,} records for good?", err=True):
-                say("nothing was changed")
-                raise typer.Exit(INCOMPLETE)
+            confirm(f"Remove {len(found.due):,} records for good?", yes=yes)
         result = retention.sweeper.run(most)
-    if json:
-        Console().print_json(data=result_document(result))
-    else:
-        Console().print(result_screen(result))
-        for line in result.remarks:
-            say(line)
+    print_answer(result_document(result), result_screen(result), json=json)
+    for line in () if json else result.remarks:
+        say(line)
     raise typer.Exit(0 if result.complete else INCOMPLETE)
 
 
@@ -141,7 +132,7 @@ def _show(holds: list[Hold], *, json: bool) -> None:
         found: list[dict[str, Any]] = [
             {"hold": e.number, "kind": e.kind, "case": e.case, "store": e.store} for e in holds
         ]
-        Console().print_json(data={"holds": found})
+        print_json({"holds": found})
         return
     for each in holds:
         print(f"{each.number}  {each.kind}  {each.case or each.store}".rstrip())  # noqa: T201 - the answer
@@ -152,13 +143,7 @@ def _opened(scope: str | None) -> Generator[ScopedRetention]:
     from ...memory.retention.sweep import RetentionRefusedError
     from .scope import scope_at
 
-    if scope is None:
-        raise CommandError(
-            "pass --scope package.module:name, your Mnemoscope or a function that returns one. "
-            "Nothing was changed.",
-            USAGE,
-        )
-    opened = scope_at(scope)
+    opened = scope_at(needed_scope(scope, "retention"))
     status = Console(stderr=True).status("opening the stores")
     with status:
         retention = opened.retention()

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from ...memory.retention.sweep import GroupTotals, PlanGroup, RetentionPlan, SweepResult
+from .output import fields, table
 
 _DAY_US = 86_400_000_000
 
@@ -30,16 +29,12 @@ def plan_screen(plan: RetentionPlan) -> RenderableType:
 
 
 def _table(totals: Mapping[PlanGroup, GroupTotals], now_us: int) -> RenderableType:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("store", "class", "purpose", "why"):
-        table.add_column(name, overflow="fold")
-    for name in ("records", "age in days"):
-        table.add_column(name, justify="right", no_wrap=True)
+    made = table("store", "class", "purpose", "why", "records", "age in days", figures=2)
     for group, each in sorted(totals.items()):
         newest, oldest = _days(now_us, each.newest_us), _days(now_us, each.oldest_us)
         age = "unknown" if oldest is None else f"{newest:,}" if newest == oldest else ""
-        table.add_row(*group, f"{each.records:,}", age or f"{newest:,} to {oldest:,}")
-    return Padding(table, (0, 1))
+        made.add_row(*group, f"{each.records:,}", age or f"{newest:,} to {oldest:,}")
+    return Padding(made, (0, 1))
 
 
 def _days(now_us: int, at_us: int) -> int | None:
@@ -52,9 +47,7 @@ def plan_document(plan: RetentionPlan) -> dict[str, Any]:
         "going": _documents(plan.going, plan.now_us),
         "staying": _documents(plan.staying, plan.now_us),
         "not_due": dict(sorted(plan.young.items())),
-        "holds": plan.holds,
-        "pins": plan.pins,
-        "remarks": plan.remarks,
+        **fields(plan, "holds pins remarks"),
     }
 
 
@@ -64,12 +57,9 @@ def _documents(totals: Mapping[PlanGroup, GroupTotals], now_us: int) -> list[dic
 
 def _document(group: PlanGroup, totals: GroupTotals, now_us: int) -> dict[str, Any]:
     return {
-        "store": group.store,
+        **fields(group, "store purpose why"),
         "class": group.kind,
-        "purpose": group.purpose,
-        "why": group.why,
-        "records": totals.records,
-        "bytes": totals.bytes,
+        **fields(totals, "records bytes"),
         "newest_days": _days(now_us, totals.newest_us),
         "oldest_days": _days(now_us, totals.oldest_us),
     }
@@ -91,14 +81,9 @@ def result_screen(result: SweepResult) -> RenderableType:
 def result_document(result: SweepResult) -> dict[str, Any]:
     """Return it for ``--json``."""
     return {
-        "request": result.request,
-        "complete": result.complete,
+        **fields(result, "request complete left spared overdue seq"),
         "removed": [
             {**group._asdict(), "records": count} for group, count in sorted(result.removed.items())
         ],
-        "left": result.left,
-        "spared": result.spared,
-        "overdue": result.overdue,
         "remarks": list(result.remarks),
-        "seq": result.seq,
     }

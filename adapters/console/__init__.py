@@ -6,8 +6,7 @@ Pages of HTML that need no script, over the queries of the command line. Needs t
 
 from .application import build_console
 from .entrance import Entrance, ProxySignIn
-from .rights import Right
-from .sessions import OneTimeToken, Sessions, SignedIn
+from .sessions import OneTimeToken, Right, Sessions, SignedIn
 from .site import NotDoneError, Site, Visit
 
 __all__ = [

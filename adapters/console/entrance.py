@@ -11,8 +11,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .rights import ALL_RIGHTS, Right
-from .sessions import OneTimeToken
+from .sessions import ALL_RIGHTS, OneTimeToken, Right
 
 MOST_BODY_BYTES: Final = 262_144
 MOST_HEADER_BYTES: Final = 16_384

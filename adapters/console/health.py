@@ -20,7 +20,7 @@ from ...memory.errors import MnemoscopeError
 from ...memory.growth.report import GROWTH_HEADS, growth_report
 from ...memory.journal.inspection import Inspection, InspectionError
 from ...memory.settings import load_settings
-from .rights import Right
+from .sessions import Right
 from .site import Site, Visit
 from .tables import Table, cost
 from .work import asked

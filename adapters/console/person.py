@@ -37,7 +37,7 @@ from ..customer_requests.export import (
 )
 from ..customer_requests.requested_person import person_in_log, person_in_scope
 from ..customer_requests.who import named, shared_line, who_lines
-from .rights import Right
+from .sessions import Right
 from .site import NotDoneError, Site, Visit
 from .tables import Table, cut, micros_of, page_of, second
 from .work import Ended, Work, asked

@@ -22,7 +22,7 @@ from ...audit.queries.text_extraction import text_of
 from ...audit.record.rows import AuditRow
 from ...memory.scope import Mnemoscope
 from ...telemetry.event.event import VERDICT, OperationClass
-from .rights import Right
+from .sessions import Right
 from .site import NotDoneError, Site, Visit
 from .tables import Table, cost, cut, micros_of, page_of, second
 from .work import Ended, Work

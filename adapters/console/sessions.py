@@ -13,10 +13,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from ...memory.limits.sliding_window import SlidingSum
-from .rights import Right
 
 IDLE_S = 900.0
 """Seconds without a request after which a session ends."""
@@ -30,6 +30,24 @@ LOOKUPS, ALL_LOOKUPS, SIGN_INS, PERIOD_S = 20, 200, 30, 10.0
 MOST_SESSIONS = 1_000
 MOST_KEPT = 32
 """Results that one session keeps. The one that was kept first goes for the next."""
+
+
+class Right(StrEnum):
+    """
+    A thing that somebody may do on the site. To decide or erase includes to see.
+
+    Attributes:
+        SEE: Look: at what waits, at people, runs and health.
+        DECIDE: Approve, edit, reject and skip what waits for a human.
+        ERASE: Erase people from the stores and the trail, and withdraw memories.
+    """
+
+    SEE = "see"
+    DECIDE = "decide"
+    ERASE = "erase"
+
+
+ALL_RIGHTS = frozenset(Right)
 
 
 @dataclass(slots=True, kw_only=True)

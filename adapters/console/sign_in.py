@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from .rights import Right
+from .sessions import Right
 from .site import Site, Visit
 
 

@@ -35,8 +35,7 @@ from ...telemetry.event.subject import Subject
 from ...telemetry.event.trace_ref import TraceRef
 from ...telemetry.text import one_line, utc_text
 from .entrance import Entrance, TooLargeError
-from .rights import Right
-from .sessions import Sessions, SignedIn
+from .sessions import Right, Sessions, SignedIn
 
 if TYPE_CHECKING:
     from ...memory.health.model import Health

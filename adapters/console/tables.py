@@ -58,21 +58,21 @@ class ItemPage(NamedTuple, Generic[T]):
         return "?" + urlencode({**self.asked, "page": number})
 
 
-def page_of(visit: Visit, items: Iterable[T], **asked: str) -> ItemPage[T]:
+def page_of(visit: Visit, items: Iterable[T], /, shown: int = SHOWN, **asked: str) -> ItemPage[T]:
     """Return the page of *items*, the last first, that the query of *visit* names."""
     given = visit.request.query_params.get("page", "1")
     number = (
         int(given) if given.isascii() and given.isdigit() and len(given) < len("1000000") else 1
     )
     # Of a history of any length no more is held than what is behind the page.
-    held: deque[T] = deque(maxlen=number * SHOWN)
+    held: deque[T] = deque(maxlen=number * shown)
     count = 0
     for count, each in enumerate(items, 1):  # noqa: B007 - how many there were
         held.append(each)
-    last = max(1, -(-count // SHOWN))
+    last = max(1, -(-count // shown))
     number = min(number, last)
-    shown = [*held][::-1][(number - 1) * SHOWN : number * SHOWN]
-    return ItemPage(shown, number, last, count, asked)
+    its = [*held][::-1][(number - 1) * shown : number * shown]
+    return ItemPage(its, number, last, count, asked)
 
 
 def micros_of(text: str, *, at_end: bool = False) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import Response
 from starlette.routing import Route
@@ -15,8 +15,9 @@ from ...telemetry.event.subject import Subject
 from ...telemetry.event.verdict_event import Choice
 from ..deciding import Edit, decide
 from .inbox import MOST_CARDS, MOST_CHARS, Card, Inbox
-from .rights import Right
+from .sessions import Right
 from .site import NotDoneError, Site, Visit, lines
+from .tables import page_of
 
 CARDS: Final = 20
 """Cards on one page."""
@@ -46,22 +47,10 @@ class _Waiting:
 
     def show(self, visit: Visit) -> Response:
         """Show the cards of one page, whose content is sealed as seen."""
-        cards = self._inbox.cards()
-        last = max(1, -(-len(cards) // CARDS))
-        given = visit.request.query_params.get("page", "1")
-        number = min(int(given), last) if given.isdecimal() and len(given) < len("1000") else 1
-        shown = cards[(max(1, number) - 1) * CARDS :][:CARDS]
-        visit.seal_shown([each.seq for each in shown])
-        return visit.page(
-            "waiting.html",
-            title="Waiting",
-            cards=shown,
-            total=len(cards),
-            most=MOST_CARDS,
-            number=number,
-            last=last,
-            choices=_CHOICES,
-        )
+        page = page_of(visit, reversed(self._inbox.cards()), CARDS)
+        visit.seal_shown([each.seq for each in page.items])
+        more: dict[str, Any] = {"page": page, "most": MOST_CARDS, "choices": _CHOICES}
+        return visit.page("waiting.html", title="Waiting", **more)
 
     def decide(self, visit: Visit) -> Response:
         """Seal the decision of the form, or that a stop was seen."""

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from ...audit.database.errors import AuditError
 from ...memory.errors import MnemoscopeError
-from .rights import Right
+from .sessions import Right
 from .site import NotDoneError, Site, Visit
 from .tables import Table
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from ....memory.errors import ConfigurationError
-from ....telemetry.text import json_text, utc_text
-from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
-from ..options import AuditUrl, Json, ScopeAddress
+from ....telemetry.text import utc_text
+from ..exit_codes import INCOMPLETE
+from ..options import AuditUrl, Json, ScopeAddress, Yes, check_can_ask, confirm, needed_scope
+from ..output import fields, print_json
 from .operation_document import operation_document
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         ReachedRun,
         RunAddress,
     )
+
+_PLACE = "store collection memory_id"
 
 
 def blast_radius(
@@ -46,7 +48,7 @@ def blast_radius(
     ] = False,
     scope: ScopeAddress = None,
     audit_url: AuditUrl = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """
@@ -62,7 +64,9 @@ def blast_radius(
     if derived and not withdraw:
         raise ConfigurationError("--derived says what to withdraw: pass --withdraw with it")
     if withdraw:
-        _check_withdrawal(scope, yes=yes)
+        needed_scope(scope, "--withdraw")
+        # Asked first: reading a trail may take minutes, and a script would find out only then.
+        check_can_ask(yes=yes)
     log = open_trail(audit_url)
     radius = radius_of(log, memory, store=store, collection=collection, most=most)
     if not json:
@@ -70,7 +74,7 @@ def blast_radius(
     done = _withdrawn(radius, scope, audit_url, derived=derived, yes=yes) if withdraw else None
     if json:
         found = document(radius) | {"withdrawal": None if done is None else withdrawal_of(done)}
-        Console().print_json(json_text(found))
+        print_json(found)
     # A part looks like the whole to a script that does not read it.
     if radius.is_cut or not (done is None or done.complete):
         raise typer.Exit(INCOMPLETE)
@@ -80,18 +84,6 @@ def _print_radius(radius: BlastRadius) -> None:
     from .blast_radius_screen import blast_radius_screen
 
     Console().print(blast_radius_screen(radius))
-
-
-def _check_withdrawal(scope: str | None, *, yes: bool) -> None:
-    if scope is None:
-        raise CommandError(
-            "--withdraw needs the stores: pass --scope package.module:name, your Mnemoscope or a "
-            "function that returns one. Nothing was changed.",
-            USAGE,
-        )
-    # Asked first: reading a trail may take minutes, and a script would find out only then.
-    if not (yes or sys.stdin.isatty()):
-        raise CommandError("there is no terminal to ask: pass --yes. Nothing was changed.", USAGE)
 
 
 def _withdrawn(
@@ -104,9 +96,7 @@ def _withdrawn(
     # The first is the memory itself.
     memories = radius.memories if derived else radius.memories[:1]
     count = f"{len(memories):,} memories" if len(memories) > 1 else "this memory"
-    if not (yes or typer.confirm(f"Delete {count}? It cannot be undone.", err=True)):
-        say("nothing was changed")
-        raise typer.Exit(INCOMPLETE)
+    confirm(f"Delete {count}? It cannot be undone.", yes=yes)
     status = Console(stderr=True).status("opening the scope")
     with (
         status,
@@ -121,15 +111,10 @@ def _withdrawn(
 def withdrawal_of(done: Withdrawal) -> dict[str, Any]:
     """Return what came of a withdrawal for ``--json``."""
     return {
-        "request": done.request,
-        "complete": done.complete,
-        "seq": done.seq,
-        "unsettled": list(done.unsettled),
+        **fields(done, "request complete seq unsettled"),
         "memories": [
             {
-                "store": each.memory.address.store,
-                "collection": each.memory.address.collection,
-                "memory_id": each.memory.address.memory_id,
+                **fields(each.memory.address, _PLACE),
                 "outcome": each.outcome.value,
                 "why": each.why or None,
             }
@@ -146,8 +131,7 @@ def document(radius: BlastRadius) -> dict[str, Any]:
         "memories": [_memory(each, runs) for each in radius.memories],
         "runs": [_run(each, memories) for each in radius.runs],
         "without_run": [operation_document(each) for each in radius.without_run],
-        "erased": radius.erased,
-        "operations": radius.operations,
+        **fields(radius, "erased operations"),
         "complete": not radius.is_cut,
     }
 
@@ -155,13 +139,9 @@ def document(radius: BlastRadius) -> dict[str, Any]:
 def _memory(memory: ReachedMemory, runs: dict[RunAddress, int]) -> dict[str, Any]:
     through = memory.through
     return {
-        "store": memory.address.store,
-        "collection": memory.address.collection,
-        "memory_id": memory.address.memory_id,
-        "customer": memory.customer,
-        "origin": memory.origin,
+        **fields(memory.address, _PLACE),
+        **fields(memory, "customer origin hops"),
         "reached": utc_text(memory.reached_us) if memory.writes else None,
-        "hops": memory.hops,
         "through": None if through is None else runs.get(through),
         "writes": [operation_document(each) for each in memory.writes],
         "deletions": [operation_document(each) for each in memory.deletions],
@@ -170,8 +150,7 @@ def _memory(memory: ReachedMemory, runs: dict[RunAddress, int]) -> dict[str, Any
 
 def _run(run: ReachedRun, memories: dict[MemoryAddress, int]) -> dict[str, Any]:
     return {
-        "run": run.address.run,
-        "tenant": run.address.tenant,
+        **fields(run.address, "run tenant"),
         "reached": utc_text(run.reached_us),
         "hops": run.hops,
         "through": memories[run.through],

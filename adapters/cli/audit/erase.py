@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,16 @@ from rich.console import Console
 
 from ...customer_requests.who import shared_line
 from ..exit_codes import INCOMPLETE, NOBODY_KNOWN, SEVERAL_PEOPLE, USAGE, CommandError, say
-from ..options import AuditUrl, Json, ScopeAddress, Tenant
+from ..options import (
+    AuditUrl,
+    Json,
+    ScopeAddress,
+    Tenant,
+    Yes,
+    check_can_ask,
+    confirm,
+    needed_scope,
+)
 from ..person_options import (
     Also,
     AnyOfThem,
@@ -58,7 +66,7 @@ def erase(
         Path | None,
         typer.Option(metavar="PATH", help="File or folder for the receipt. Default: this folder."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """
@@ -68,12 +76,7 @@ def erase(
     something, or could not be asked, and running it again resumes. Nothing is done, and it exits
     with 5 if several people have that id, 6 if nobody is known by it. It cannot be undone.
     """
-    if scope is None:
-        raise CommandError(
-            "erase needs the stores: pass --scope package.module:name, your Mnemoscope or a "
-            "function that returns one. Nothing was changed.",
-            USAGE,
-        )
+    address = needed_scope(scope, "erase")
     query = query_of(
         customer,
         tenant,
@@ -82,8 +85,7 @@ def erase(
         exact=exact,
         own_stores=own_stores,
     )
-    if not (yes or sys.stdin.isatty()):
-        raise CommandError("there is no terminal to ask: pass --yes. Nothing was changed.", USAGE)
+    check_can_ask(yes=yes)
     _check_folder(receipt)
     from ....audit.database.errors import AuditError
     from ...customer_requests.erase import erase as erase_person
@@ -91,12 +93,12 @@ def erase(
     from ..scope import scope_with_trail
 
     status = Console(stderr=True).status("opening the scope")
-    with status, scope_with_trail(scope, audit_url) as opened:
+    with status, scope_with_trail(address, audit_url) as opened:
         person, is_known = _person(opened, query, even_if_unknown=even_if_unknown)
         _tell(query, person, is_known=is_known)
         # The terminal is asked a question, over which a spinner would be drawn.
         status.stop()
-        _confirm(yes=yes)
+        confirm("Erase this customer from every store? It cannot be undone.", yes=yes)
         status.start()
         found = opened.audit.parts_of(person)
         # What names nobody goes with the others' part.
@@ -188,13 +190,6 @@ def _tell(query: CustomerQuery, person: Person, *, is_known: bool) -> None:
         )
     if person.shared_with:
         raise CommandError(f"{shared_line(person)}. Nothing was changed.", SEVERAL_PEOPLE)
-
-
-def _confirm(*, yes: bool) -> None:
-    question = "Erase this customer from every store? It cannot be undone."
-    if not (yes or typer.confirm(question, err=True)):
-        say("nothing was changed")
-        raise typer.Exit(INCOMPLETE)
 
 
 def _print_json(

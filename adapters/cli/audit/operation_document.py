@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ....telemetry.text import utc_text
+from ..output import fields
 
 if TYPE_CHECKING:
     from ....audit.record.rows import AuditRow
@@ -15,22 +16,11 @@ def operation_document(row: AuditRow) -> dict[str, Any]:
     """Return *row* as a ``shown_operation`` of the schema."""
     return {
         "time": utc_text(row.occurred_us),
-        "seq": row.seq,
-        "event_id": row.event_id,
-        "operation": row.operation,
+        **fields(row, "seq event_id operation store method collection neutral hits tenant"),
+        **fields(row, "agent feature run purpose"),
         "class": row.op_class.value,
-        "store": row.store,
-        "method": row.method,
-        "collection": row.collection,
         "status": row.status.value,
-        "neutral": row.neutral,
         "duration_ms": row.duration_us / 1e3,
-        "hits": row.hits,
-        "tenant": row.tenant,
-        "agent": row.agent,
-        "feature": row.feature,
-        "run": row.run,
-        "purpose": row.purpose,
         "memories": [each._asdict() for each in row.memories],
         "content": json.loads(row.content) if row.content else None,
         "parts": {} if row.detail is None else row.detail.parts,

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 
 from ..exit_codes import INCOMPLETE, TAMPERED, USAGE, CommandError, say
-from ..options import Json, ScopeAddress
+from ..options import Json, ScopeAddress, needed_scope
+from ..output import print_answer, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,12 +37,7 @@ def reconcile(
     from ....memory.subject_data.reconciling import reconcile as reconciled
     from ..scope import scope_at
 
-    if scope is None:
-        raise CommandError(
-            "pass --scope package.module:name, your Mnemoscope or a function that returns one",
-            USAGE,
-        )
-    opened = scope_at(scope)
+    opened = scope_at(needed_scope(scope, "reconcile"))
     try:
         with Console(stderr=True).status("holding stores against the trail"):
             opened.flush()
@@ -52,15 +46,14 @@ def reconcile(
         raise CommandError(str(exc), USAGE) from exc
     except AuditError as exc:
         raise CommandError(" ".join(str(exc).split()), INCOMPLETE) from exc
-    if json:
-        Console().print_json(data=_document(found, ids=ids))
-    else:
-        Console().print(_screen(found))
-        for each in found:
-            for record in each.unwritten if ids else ():
-                say(f"{each.name}: {record.kind} {record.id} in {record.collection or '-'}")
-            for problem in each.problems:
-                say(f"{each.name}: {problem}")
+    rows = [(each.name, f"{each.records:,}", f"{len(each.unwritten):,}") for each in found]
+    screen = table("store", "records", "no event wrote", rows=rows, figures=2)
+    print_answer(_document(found, ids=ids), Padding(screen, (0, 1)), json=json)
+    for each in () if json else found:
+        for record in each.unwritten if ids else ():
+            say(f"{each.name}: {record.kind} {record.id} in {record.collection or '-'}")
+        for problem in each.problems:
+            say(f"{each.name}: {problem}")
     if any(each.problems for each in found):
         raise typer.Exit(INCOMPLETE)
     raise typer.Exit(TAMPERED if any(each.unwritten for each in found) else 0)
@@ -79,13 +72,3 @@ def _document(found: Sequence[ReconciledStore], *, ids: bool) -> dict[str, Any]:
             for each in found
         ]
     }
-
-
-def _screen(found: Sequence[ReconciledStore]) -> RenderableType:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("store", overflow="fold")
-    for name in ("records", "no event wrote"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for each in found:
-        table.add_row(each.name, f"{each.records:,}", f"{len(each.unwritten):,}")
-    return Padding(table, (0, 1))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .exit_codes import INCOMPLETE, USAGE, CommandError, say
-from .options import TIMES, AuditUrl, MostRecalls
+from .options import AuditUrl, MostRecalls, Since
 from .recorded_recalls import PURPOSE, recorded_recalls
 from .times import time_us
 from .written import write_files
@@ -39,7 +39,7 @@ class _Choice(StrEnum):
 
 def collect(
     file: File,
-    since: Annotated[str, typer.Option(metavar="AGE|TIME", help=TIMES)] = "24h",
+    since: Since = "24h",
     most: MostRecalls = 1_000,
     audit_url: AuditUrl = None,
 ) -> None:

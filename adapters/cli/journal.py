@@ -14,6 +14,7 @@ from rich.console import Console
 from ...memory.errors import ConfigurationError
 from .exit_codes import INCOMPLETE, USAGE, CommandError, say
 from .options import Json, Limit
+from .output import print_answer, print_json
 
 if TYPE_CHECKING:
     from ...memory.journal.inspection import Inspection, KeptWrite, WriteSelection
@@ -62,10 +63,7 @@ def list_(
     listing = Listing(
         path=str(found.path), totals=totals, writes=writes, parked=parked, now_ns=time.time_ns()
     )
-    if json:
-        Console().print_json(data=list_document(listing))
-    else:
-        Console().print(list_screen(listing))
+    print_answer(list_document(listing), list_screen(listing), json=json)
 
 
 def show(
@@ -120,7 +118,7 @@ def retry(
     if json:
         refused = [{**document(each.write), "reason": each.reason} for each in outcome.refused]
         waiting = [document(each) for each in outcome.writes]
-        Console().print_json(data={"retried": waiting, "refused": refused})
+        print_json({"retried": waiting, "refused": refused})
     else:
         _tell(change_lines("waits again:", outcome.writes))
         for line in refusal_lines(outcome.refused):
@@ -153,7 +151,7 @@ def drop(
     with _inspected(path) as found:
         dropped = found.drop(choice)
     if json:
-        Console().print_json(data={"dropped": [document(each) for each in dropped]})
+        print_json({"dropped": [document(each) for each in dropped]})
     else:
         _tell(change_lines("dropped", dropped))
     if dropped:

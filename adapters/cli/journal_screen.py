@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
@@ -17,11 +16,12 @@ from rich.text import Text
 
 from ...memory.journal.inspection import DatabaseTotals, KeptWrite, Refused
 from ...telemetry.text import utc_text
-from .output import fields
+from .output import day_time, fields
 
 _SHOWN = 20
 """Writes that are told of one by one; ``--json`` has all."""
 
+_DOUBTS = {"shadowed": "shadowed", "in_doubt": "in doubt", "in_flight": "under way"}
 _NOT_READ = "? is a write that the key of the settings does not open: show needs its own key."
 
 
@@ -80,15 +80,8 @@ def _database(totals: DatabaseTotals, now_ns: int) -> Text:
         said[0] += f", the oldest for {_age(now_ns - totals.oldest_ns)}"
     if totals.parked:
         said.append(f"{totals.parked:,} set aside")
-    said += [
-        f"{count:,} {word}"
-        for count, word in (
-            (totals.shadowed, "shadowed"),
-            (totals.in_doubt, "in doubt"),
-            (totals.in_flight, "under way"),
-        )
-        if count
-    ]
+    counts = ((getattr(totals, name), word) for name, word in _DOUBTS.items())
+    said += [f"{count:,} {word}" for count, word in counts if count]
     said.append(f"{totals.size_bytes:,} bytes")
     return Text.assemble(
         (totals.store, "bold cyan"), (f"  {printable(totals.database)}\n"), ("; ".join(said), "dim")
@@ -113,13 +106,8 @@ def _table(writes: Sequence[KeptWrite]) -> Table:
     table.add_column("bytes", justify="right", no_wrap=True)
     table.add_column("state", ratio=1, overflow="fold")
     for each in writes:
-        table.add_row(
-            str(each.seq),
-            f"{_time(each.since_ns):%m-%d %H:%M:%S}",
-            each.method or "?",
-            f"{each.size_bytes:,}",
-            _state(each),
-        )
+        since, size = day_time(each.since_ns // 1_000), f"{each.size_bytes:,}"
+        table.add_row(str(each.seq), since, each.method or "?", size, _state(each))
     return table
 
 
@@ -128,20 +116,8 @@ def _state(write: KeptWrite) -> Text:
         words, style = ["waits"], ""
     else:
         words, style = [f"set aside: {write.parked}"], "yellow"
-    words += [
-        word
-        for is_so, word in (
-            (write.in_flight, "under way"),
-            (write.in_doubt, "in doubt"),
-            (write.shadowed, "shadowed"),
-        )
-        if is_so
-    ]
+    words += [word for name, word in reversed(_DOUBTS.items()) if getattr(write, name)]
     return Text(", ".join(words), style=style)
-
-
-def _time(time_ns: int) -> datetime:
-    return datetime.fromtimestamp(time_ns / 1e9, tz=UTC)
 
 
 def list_document(listing: Listing) -> dict[str, Any]:
@@ -232,7 +208,7 @@ def refusal_lines(refused: Sequence[Refused]) -> Iterator[str]:
 
 
 def _named(write: KeptWrite) -> str:
-    since = f"{_time(write.since_ns):%Y-%m-%d %H:%M:%S} UTC"
+    since = f"{utc_text(write.since_ns // 1_000)[:19].replace('T', ' ')} UTC"
     return f"{write.method or '?'} of {since} for {write.store}, {printable(write.database)}"
 
 

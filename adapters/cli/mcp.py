@@ -11,6 +11,7 @@ import typer
 from ...telemetry.text import one_line
 from .exit_codes import INCOMPLETE, UNHEALTHY, say
 from .options import AuditUrl, Json
+from .output import print_json
 
 if TYPE_CHECKING:
     from ..mcp.changes import Change
@@ -163,7 +164,7 @@ def canary(
 
         found = review.canaries(guarded)
     if json:
-        _print_json(found)
+        print_json(found)
     else:
         for name, faults in found.items():
             typer.echo(f"{one_line(name)}: {one_line('; '.join(faults)) or 'as recorded'}")
@@ -179,7 +180,7 @@ def _review(target: str, server: str, contracts: Path, timeout_s: float) -> Serv
 
 def _show(found: dict[str, list[Change]], *, json: bool) -> None:
     if json:
-        _print_json(
+        print_json(
             {
                 tool: [
                     {"severity": each.severity.name.lower(), "change": str(each)}
@@ -194,9 +195,3 @@ def _show(found: dict[str, list[Change]], *, json: bool) -> None:
             typer.echo(one_line(f"{each.severity.name.lower():9}{tool}  {each}"))
     if not found:
         typer.echo("as accepted")
-
-
-def _print_json(data: Any) -> None:
-    from rich.console import Console
-
-    Console().print_json(data=data)

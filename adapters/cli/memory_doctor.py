@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from ...memory.errors import ConfigurationError
 from ...telemetry.text import json_text
 from .exit_codes import INCOMPLETE, UNHEALTHY, say
 from .options import AuditUrl, Json, Limit, ScopeAddress, Tenant
+from .output import fields, print_json, table
 from .person_options import Also, AnyOfThem, Exact, query_of, say_who
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def memory_doctor(
         cleaning_list.write_text(json_text({"supersede": listed}) + "\n", encoding="utf-8")
         say(f"{cleaning_list}: {len(listed):,} memories that others supersede, to be approved")
     if json:
-        Console().print_json(json_text([_document(each) for each in found]))
+        print_json([_document(each) for each in found])
     else:
         _show(found, limit, from_trail=scope is None)
     if any(each.unread for each in found):
@@ -136,13 +135,13 @@ def _show(found: Sequence[Examination], limit: int, *, from_trail: bool) -> None
     counts = Counter(each.ailment.value for each in findings)
     said = ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
     console.print(f"{memories:,} memories: {said}")
-    table = Table("finding", "memories, first what stays", "recalls", "tokens", box=SIMPLE_HEAD)
+    made = table("finding", "memories, first what stays", "recalls", "tokens", figures=2)
     for each in findings[:limit]:
         ids = [memory_id for _store, _collection, memory_id in each.memories]
         shown = "\n".join([*ids[:_IDS], *([f"and {len(ids) - _IDS:,} more"] if ids[_IDS:] else [])])
         costs = (str(each.recalls or ""), str(each.tokens or ""))
-        table.add_row(each.ailment.value, each.note or shown or " ".join(each.events), *costs)
-    console.print(table)
+        made.add_row(each.ailment.value, each.note or shown or " ".join(each.events), *costs)
+    console.print(made)
     if findings[limit:]:
         console.print(f"and {len(findings) - limit:,} more: --limit, or --json for all")
 
@@ -196,8 +195,7 @@ def _document(found: Examination) -> dict[str, Any]:
                 "memories": [_address(memory) for memory in each.memories],
                 "events": list(each.events),
                 "note": each.note or None,
-                "recalls": each.recalls,
-                "tokens": each.tokens,
+                **fields(each, "recalls tokens"),
                 "superseded_by": None if each.keep is None else each.keep[2],
             }
             for each in found.findings
@@ -206,5 +204,4 @@ def _document(found: Examination) -> dict[str, Any]:
 
 
 def _address(memory: Address) -> dict[str, Any]:
-    store, collection, memory_id = memory
-    return {"store": store, "collection": collection, "memory_id": memory_id}
+    return dict(zip(("store", "collection", "memory_id"), memory, strict=True))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
 from rich.table import Table
 
 from ...telemetry.text import json_text, utc_text
+
+if TYPE_CHECKING:
+    from ...audit.record.rows import AuditRow
 
 
 def print_json(document: Any) -> None:
@@ -48,6 +51,22 @@ def table(
     for row in rows:
         made.add_row(*row)
     return made
+
+
+def done_by(row: AuditRow, run_name: Callable[[str], str] = str) -> str:
+    """Return when an operation was, and by which agent, for which feature and in which run."""
+    parts = [
+        day_time(row.occurred_us),
+        f"by {row.agent}" if row.agent else "",
+        f"({row.feature})" if row.feature else "",
+        f"in {run_name(row.run)}" if row.run else "",
+    ]
+    return " ".join(filter(None, parts))
+
+
+def day_time(micros: int) -> str:
+    """Return a time, microseconds since 1970, as day of the year and time of day in UTC."""
+    return utc_text(micros)[5:19].replace("T", " ")
 
 
 def minute(micros: int) -> str:

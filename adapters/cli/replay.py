@@ -17,6 +17,7 @@ from rich.console import Console
 
 from .exit_codes import INCOMPLETE, UNHEALTHY, USAGE, CommandError, say
 from .options import TIMES, AuditUrl, Json, MostRecalls, ScopeAddress
+from .output import print_answer
 from .progress import progress_bar
 from .times import time_us
 
@@ -93,10 +94,9 @@ def replay(
         progress_bar(console, "making recalls again", len(chosen)) as tell,
     ):
         found = compare(chosen, candidate, k, tell)
-    if json:
-        Console().print_json(data=comparison_document(found, left_out, with_content=content))
-    else:
-        Console().print(comparison_screen(found, against, with_content=content))
+    document = comparison_document(found, left_out, with_content=content)
+    print_answer(document, comparison_screen(found, against, with_content=content), json=json)
+    if not json:
         _say_left_out(left_out)
     raise typer.Exit(_code(found, fail_under))
 

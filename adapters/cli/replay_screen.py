@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from ...memory.golden_recall import ReplayedRecall, ReplayReport
+from .output import table
 
 WORST = 20
 MEDIAN, P95 = 0.5, 0.95
@@ -43,12 +43,7 @@ def _verdict(found: ReplayReport) -> str:
 
 
 def _means(found: ReplayReport) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("", "on record", "candidate"):
-        table.add_column(name, justify="right" if name else "left", no_wrap=True)
-    for name, before, now in _rows(found):
-        table.add_row(name, before, now)
-    return table
+    return table("", "on record", "candidate", rows=_rows(found), figures=2)
 
 
 def _rows(found: ReplayReport) -> list[tuple[str, str, str]]:
@@ -71,17 +66,14 @@ def _rows(found: ReplayReport) -> list[tuple[str, str, str]]:
 
 
 def _worst(worst: list[ReplayedRecall], *, with_content: bool) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title="The worst", title_justify="left")
-    for name in ("recall", "store"):
-        table.add_column(name, overflow="fold")
-    for name in ("recall@k", "lost", "others", "moved"):
-        table.add_column(name, justify="right", no_wrap=True)
+    heads = ("recall", "store", "recall@k", "lost", "others", "moved")
+    made = table(*heads, figures=4, title="The worst", title_justify="left")
     for each in worst:
         share = each.error or f"{_share(each.before)} → {_share(each.recall)}"
-        table.add_row(each.case.id, each.case.store, share, *map(str, each.change))
+        made.add_row(each.case.id, each.case.store, share, *map(str, each.change))
         if with_content:
-            table.add_row("", Text(each.case.query or ""), "", "", "", "")
-    return table
+            made.add_row("", Text(each.case.query or ""), "", "", "", "")
+    return made
 
 
 def comparison_document(

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from ...memory.errors import ConfigurationError
-from .options import TIMES, AuditUrl, Json, Tenant
+from .options import AuditUrl, Json, Since, Tenant
 from .times import time_us
 
 if TYPE_CHECKING:
@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 def spend(
-    since: Annotated[
-        str,
-        typer.Option(metavar="AGE|TIME", help=TIMES),
-    ] = "24h",
+    since: Since = "24h",
     until: Annotated[
         str | None,
         typer.Option(metavar="AGE|TIME", help="Likewise; a day is included. Default: now."),

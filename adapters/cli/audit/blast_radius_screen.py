@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -22,6 +21,7 @@ from ....audit.queries.text_extraction import part_of, text_of
 from ....audit.record.rows import AuditRow
 from ....memory.subject_data.records import RemovalOutcome
 from ....telemetry.text import json_text
+from ..output import day_time, done_by
 
 _DEEPEST = 8
 """Runs one behind the other that the tree shows: it has to fit the screen."""
@@ -96,7 +96,7 @@ class _Branches:
         first, times = run.recalls[0], len(run.recalls)
         tenant = f" of {run.address.tenant or 'no tenant'}" if self._has_tenants else ""
         often = "" if times == 1 else f", {times:,} times,"
-        line = f"{run.address.run}{tenant} saw it {_time(first.occurred_us)}{often}{_who(first)}"
+        line = f"{run.address.run}{tenant} saw it {day_time(first.occurred_us)}{often}{_who(first)}"
         return Text(f"{line} (event {first.seq:,})")
 
     def _add_written(self, branch: Tree, run: ReachedRun) -> None:
@@ -120,10 +120,10 @@ def _root_lines(memory: ReachedMemory) -> Iterator[Text]:
         yield _one_line(text)
     if memory.writes:
         first, *later = memory.writes
-        yield Text(f"written {_by(first)} (event {first.seq:,})", style="dim")
+        yield Text(f"written {done_by(first)} (event {first.seq:,})", style="dim")
         if later:
             times = "once" if len(later) == 1 else f"{len(later):,} times, last"
-            yield Text(f"rewritten {times} {_by(later[-1])}", style="dim")
+            yield Text(f"rewritten {times} {done_by(later[-1])}", style="dim")
     else:
         yield Text("written without mnemoscope, earlier than the trail, or erased", style="dim")
     known = {"customer": memory.customer, "origin": memory.origin}
@@ -136,7 +136,7 @@ def _written_line(memory: ReachedMemory) -> RenderableType:
     first = memory.writes[0]
     verb = "saved checkpoint" if is_checkpoint(memory) else "wrote"
     doubt = "" if first.status.is_normal else f", which ended {first.status}"
-    line = f"{verb} {_name(memory)} {_time(first.occurred_us)}{doubt} (event {first.seq:,})"
+    line = f"{verb} {_name(memory)} {day_time(first.occurred_us)}{doubt} (event {first.seq:,})"
     text = _text(memory)
     quoted = [_one_line(text)] if text else []
     return Group(Text(line, style="cyan"), *quoted, *_deleted(memory))
@@ -147,7 +147,7 @@ def _deleted(memory: ReachedMemory) -> Iterator[Text]:
     # A memory may be written again under its id, and is there then.
     since = [each for each in memory.deletions if ended_us(each) > last]
     if since:
-        yield Text(f"deleted {_by(since[-1])} (event {since[-1].seq:,})", style="green")
+        yield Text(f"deleted {done_by(since[-1])} (event {since[-1].seq:,})", style="green")
 
 
 def _totals(radius: BlastRadius) -> Iterator[Text]:
@@ -189,15 +189,6 @@ def _one_line(text: str) -> Text:
     return Text(f"“{text}”", overflow="ellipsis", no_wrap=True)
 
 
-def _by(row: AuditRow) -> str:
-    run = f" in {row.run}" if row.run else ""
-    return f"{_time(row.occurred_us)}{_who(row)}{run}"
-
-
 def _who(row: AuditRow) -> str:
     feature = f" ({row.feature})" if row.feature else ""
     return f" by {row.agent}{feature}" if row.agent else feature
-
-
-def _time(micros: int) -> str:
-    return f"{datetime.fromtimestamp(micros / 1e6, tz=UTC):%m-%d %H:%M:%S}"

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
 from ....memory.errors import ConfigurationError
 from ....telemetry.event.format import usd
-from ....telemetry.text import json_text, utc_text
+from ....telemetry.text import utc_text
 from ..exit_codes import INCOMPLETE, UNHEALTHY
-from ..options import TIMES, AuditUrl, Json
+from ..options import AuditUrl, Json, Since
+from ..output import fields, minute, print_answer
 from ..times import time_us
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _SHOWN = 5
 
 
 def deviations(
-    since: Annotated[str, typer.Option(metavar="AGE|TIME", help=TIMES)] = "7d",
+    since: Since = "7d",
     before: Annotated[
         str,
         typer.Option(metavar="AGE|TIME", help="Where what is usual begins, likewise."),
@@ -45,12 +46,7 @@ def deviations(
     if not before_us < since_us < now_us:
         raise ConfigurationError("--before must be before --since, and --since in the past")
     found = find_deviations(open_trail(audit_url), since_us, now_us, before_us=before_us)
-    console = Console(highlight=False)
-    if json:
-        console.print_json(json_text(_document(found)))
-    else:
-        for line in _lines(found, since_us):
-            console.print(line, markup=False)
+    print_answer(_document(found), Text("\n".join(_lines(found, since_us))), json=json)
     if found.findings:
         raise typer.Exit(UNHEALTHY)
     if found.unknown or not found.judged:
@@ -58,13 +54,13 @@ def deviations(
 
 
 def _lines(found: Deviations, since_us: int) -> Iterator[str]:
-    yield f" {found.judged:,} runs since {utc_text(since_us)[:16].replace('T', ' ')} UTC"
+    yield f" {found.judged:,} runs since {minute(since_us)} UTC"
     for each in found.findings:
         yield ""
         yield f" {each.agent}: {each.runs:,} runs, where {each.expected:.1f} were to be expected"
         yield from (f"   {said}" for said in _said(each))
         for run in each.newest[:_SHOWN]:
-            at = utc_text(run.at_us)[5:16].replace("T", " ")
+            at = minute(run.at_us)[5:]
             yield f"     {at}  {run.run or f'trace {run.trace_id}'}"
         if (more := each.runs - _SHOWN) > 0 and each.newest:
             yield f"     and {more:,} more"
@@ -126,12 +122,8 @@ def _document(found: Deviations) -> dict[str, Any]:
         "judged": found.judged,
         "findings": [
             {
-                "agent": each.agent,
-                "operation": each.operation,
-                "new": each.new,
+                **fields(each, "agent operation new runs expected"),
                 "evidence": [one._asdict() for one in each.evidence],
-                "runs": each.runs,
-                "expected": each.expected,
                 "at": utc_text(each.at_us),
                 "newest": [
                     {"run": run.run, "trace": run.trace_id, "at": utc_text(run.at_us)}
@@ -141,8 +133,7 @@ def _document(found: Deviations) -> dict[str, Any]:
             for each in found.findings
         ],
         "unknown": [
-            {"agent": agent, "operation": operation, "runs": runs}
-            for agent, operation, runs in found.unknown
+            dict(zip(("agent", "operation", "runs"), each, strict=True)) for each in found.unknown
         ],
         "cut": found.cut,
         "idle": [

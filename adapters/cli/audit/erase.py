@@ -23,6 +23,7 @@ from ..options import (
     confirm,
     needed_scope,
 )
+from ..output import print_json
 from ..person_options import (
     Also,
     AnyOfThem,
@@ -201,7 +202,7 @@ def _print_json(
     document: dict[str, Any] = documents[0] if len(done) == 1 else {"shards": documents}
     document["complete"] = all(erasure.complete for erasure, _left in done) and is_known
     document["person"] = {"known": is_known, **person_document(query, person)}
-    Console().print_json(data=document)
+    print_json(document)
 
 
 def _show(erasure: Erasure, *, is_known: bool) -> None:

@@ -15,6 +15,7 @@ from ....audit.bundle.contract import RequestType
 from ...customer_requests.who import shared_line
 from ..exit_codes import INCOMPLETE, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
+from ..output import print_json
 from ..person_options import (
     Also,
     AnyOfThem,
@@ -107,7 +108,7 @@ def export(
     is_complete = all(each.complete for each in bundles)
     if json:
         document = documents[0] if len(bundles) == 1 else _joined(documents)
-        Console().print_json(data={**document, "person": person_document(query, person)})
+        print_json({**document, "person": person_document(query, person)})
     else:
         for line in (
             each for its in bundles for each in bundle_lines(its, from_log_alone=scope is None)

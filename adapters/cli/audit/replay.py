@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from ....telemetry.text import json_text
 from ..exit_codes import INCOMPLETE, SEVERAL_PEOPLE, UNHEALTHY, USAGE, CommandError, say
 from ..options import TIMES, AuditUrl, Json, Tenant
+from ..output import print_json
 from ..times import time_us
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _document(
 def _show(documents: Sequence[dict[str, Any]], *, json: bool) -> None:
     console = Console(highlight=False)
     if json:
-        console.print_json(json_text(documents))
+        print_json(documents)
         return
     if not documents:
         say("no such run is on record")

@@ -10,11 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from ....memory.errors import ConfigurationError
-from ....telemetry.text import json_text, utc_text
+from ....telemetry.text import utc_text
 from ..options import TIMES, AuditUrl, Json, Limit, Tenant
+from ..output import fields, print_answer
 from ..person_options import Also, AnyOfThem, Exact, query_of, say_who
 from ..times import is_day, time_us
 from .operation_document import operation_document
@@ -45,10 +46,7 @@ def show(
             "name contains their id.",
         ),
     ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="AGE|TIME", help=TIMES),
-    ] = None,
+    since: Annotated[str | None, typer.Option(metavar="AGE|TIME", help=TIMES)] = None,
     as_of: Annotated[
         str | None,
         typer.Option(
@@ -107,10 +105,7 @@ def show(
         since = since or (None if narrowed else DEFAULT_SINCE)
         since_us = 0 if since is None else time_us(since, "--since", now_us)
         answer = _operations(deque(_rows(log, person, memory, tenant, since_us), limit))
-    if json:
-        Console().print_json(json_text(answer.documents))
-    else:
-        Console().print(answer.screen)
+    print_answer(answer.documents, answer.screen, json=json)
 
 
 class _Answer(NamedTuple):
@@ -184,9 +179,7 @@ def _memory_document(memory: Memory) -> dict[str, Any]:
         "relation": "remembered",
         "written": utc_text(memory.written_us),
         "changed": utc_text(memory.changed_us),
-        "agent": memory.agent,
-        "run": memory.run,
-        "in_doubt": memory.in_doubt,
+        **fields(memory, "agent run in_doubt"),
     }
 
 
@@ -197,9 +190,7 @@ def _used_document(memory: UsedMemory) -> dict[str, Any]:
 
 def _place(memory: Memory | UsedMemory) -> dict[str, Any]:
     return {
-        "store": memory.store,
-        "collection": memory.collection,
-        "memory_id": memory.memory_id,
+        **fields(memory, "store collection memory_id"),
         "content": json_format.loads(memory.content) if memory.content else None,
     }
 
@@ -211,9 +202,7 @@ def _recall_document(recall: Recall) -> dict[str, Any]:
 
 def _seen_document(seen: RecalledMemory) -> dict[str, Any]:
     return {
-        "memory_id": seen.memory_id,
-        "rank": seen.rank,
-        "score": seen.score,
+        **fields(seen, "memory_id rank score"),
         "origin": None if seen.origin is None else operation_document(seen.origin),
         "before": [operation_document(each) for each in seen.before],
         "since": [operation_document(each) for each in seen.since],

@@ -18,6 +18,7 @@ from ....audit.queries.provenance import Recall, RecalledMemory
 from ....audit.queries.text_extraction import text_of
 from ....audit.record.rows import AuditRow
 from ....telemetry.event.event import OperationClass
+from ..output import day_time, done_by
 
 _VERBS = {
     OperationClass.RECALL: "read",
@@ -131,7 +132,7 @@ def recalls_screen(found: Collection[Recall], run_name: Callable[[str], str]) ->
 def _recall(recall: Recall, run_name: Callable[[str], str]) -> Iterator[RenderableType]:
     row = recall.row
     query = text_of(row.content)
-    title = f"{_date_time(row.occurred_us)}  {_short(row.store)}  {row.feature or row.agent or ''}"
+    title = f"{day_time(row.occurred_us)}  {_short(row.store)}  {row.feature or row.agent or ''}"
     yield Text(title.rstrip(), style="bold cyan")
     if query:
         yield _indented(f"query: {query}", 2, style="dim")
@@ -166,25 +167,15 @@ def _history(seen: RecalledMemory, run_name: Callable[[str], str]) -> Iterator[s
     if seen.origin is None:
         yield "origin not in the trail: written without mnemoscope, earlier, or erased"
     else:
-        yield f"written {_by(seen.origin, run_name)}"
+        yield f"written {done_by(seen.origin, run_name)}"
     if seen.before:
         times = "once" if len(seen.before) == 1 else f"{len(seen.before)} times, last"
-        yield f"rewritten {times} {_by(seen.before[-1], run_name)}"
+        yield f"rewritten {times} {done_by(seen.before[-1], run_name)}"
     for each in seen.since[:_MOST_CHANGES]:
         verb = "deleted" if each.op_class is OperationClass.FORGET else "changed"
-        yield f"since then {verb} {_by(each, run_name)}"
+        yield f"since then {verb} {done_by(each, run_name)}"
     if len(seen.since) > _MOST_CHANGES:
         yield f"and {len(seen.since) - _MOST_CHANGES} more changes: --json has them"
-
-
-def _by(row: AuditRow, run_name: Callable[[str], str]) -> str:
-    parts = [
-        _date_time(row.occurred_us),
-        f"by {row.agent}" if row.agent else "",
-        f"({row.feature})" if row.feature else "",
-        f"in {run_name(row.run)}" if row.run else "",
-    ]
-    return " ".join(part for part in parts if part)
 
 
 def _table(*names: str) -> Table:
@@ -199,11 +190,7 @@ def _table(*names: str) -> Table:
 def _time_format(times_us: Iterable[int]) -> Callable[[int], str]:
     """Return how to format times: without the date if all are of one day."""
     days = {_time(each).date() for each in times_us}
-    return (lambda micros: f"{_time(micros):%H:%M:%S}") if len(days) == 1 else _date_time
-
-
-def _date_time(micros: int) -> str:
-    return f"{_time(micros):%m-%d %H:%M:%S}"
+    return (lambda micros: f"{_time(micros):%H:%M:%S}") if len(days) == 1 else day_time
 
 
 def _time(micros: int) -> datetime:

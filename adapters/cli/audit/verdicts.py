@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
-from ....telemetry.text import json_text, utc_text
+from ....telemetry.text import utc_text
 from ..exit_codes import INCOMPLETE, UNHEALTHY, say
 from ..options import AuditUrl, Json, ScopeAddress
+from ..output import print_json, table
 
 if TYPE_CHECKING:
     from ....audit.record.rows import AuditRow
@@ -46,7 +45,7 @@ def verdicts(
     kinds = kinds_of(scope)
     checked = list(_checked(open_trail(audit_url).rows(run=run, with_changed=True), kinds))
     if json:
-        Console().print_json(json_text([_document(each) for each in checked]))
+        print_json([_document(each) for each in checked])
     else:
         _show(checked)
     answers = {each.found.answer for each in checked}
@@ -136,11 +135,11 @@ def _show(checked: list[_Checked]) -> None:
     if not checked:
         say("no verdict is recorded for that")
         return
-    table = Table("seq", "time (UTC)", "rule", "verdict", "reason", "made again", box=SIMPLE_HEAD)
+    made = table("seq", "time (UTC)", "rule", "verdict", "reason", "made again")
     for each in checked:
         verdict, found = each.verdict, each.found
         would = f" ({verdict['would']})" if verdict["would"] else ""
-        table.add_row(
+        made.add_row(
             f"{each.row.seq}",
             utc_text(each.row.occurred_us)[11:19],
             verdict["rule"],
@@ -148,6 +147,6 @@ def _show(checked: list[_Checked]) -> None:
             verdict["reason"],
             f"{found.answer.value}: {found.why}" if found.why else found.answer.value,
         )
-    Console().print(table)
+    Console().print(made)
     same = sum(not each.found.why for each in checked)
     Console().print(f" {same} of {len(checked)} verdicts follow from their facts")

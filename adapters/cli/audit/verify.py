@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,10 +14,10 @@ from rich.console import Console
 from ....audit.verification.report import FindingKind, Verification
 from ..exit_codes import INCOMPLETE, LOSS, TAMPERED, USAGE, CommandError, say
 from ..options import AuditUrl, Json
+from ..output import fields, minute, print_json
 from ..progress import progress_bar
 
 if TYPE_CHECKING:
-    from ....audit.bundle.verify import BundleReport
     from ....audit.log import AuditLog
 
 _CODES = {
@@ -108,7 +107,7 @@ def verify(
     except ValueError as exc:
         raise CommandError(str(exc), USAGE) from exc
     if json:
-        Console().print_json(data=found.as_document())
+        print_json(found.as_document())
     else:
         _show(found)
     raise typer.Exit(_CODES[found.state])
@@ -121,7 +120,7 @@ def _verify_shards(trail: AuditLog, how: dict[str, Any], *, json: bool) -> int:
     reports, notes = verify_shards(trail, **how)
     if json:
         shards = [each.as_document() for each in reports]
-        Console().print_json(data={"shards": shards, "checkpoints_over_shards": notes})
+        print_json({"shards": shards, "checkpoints_over_shards": notes})
     for number, each in enumerate(() if json else reports):
         print(f"shard {number}: ", end="")  # noqa: T201 - the answer, for scripts too
         _show(each)
@@ -212,7 +211,7 @@ def _tell(line: str) -> None:
 
 
 def _removed(removal: dict[str, Any]) -> str:
-    at = datetime.fromtimestamp(removal["recorded_us"] / 1e6, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    at = f"{minute(removal['recorded_us'])} UTC"
     what = f"{removal['details']:,} details"
     if removal["events"]:
         what = f"{removal['events']:,} events with {what}"
@@ -228,24 +227,11 @@ def _verify_bundle(path: Path, key: str | None, *, json: bool) -> int:
     with progress_bar(Console(stderr=True), "verifying", None) as advance:
         report = check(path, key, advance)
     if json:
-        Console().print_json(data=_as_document(report))
+        document = fields(report, "code problem files events withheld complete")
+        more = {"key": report.key or None, "log_size": report.size, "loss": report.losses}
+        print_json({"verdict": report.verdict(), **document, **more})
         return report.code
     print(report.verdict())  # noqa: T201 - the answer, for scripts too
     if report.key:
         say(f"signed by {report.key}")
     return report.code
-
-
-def _as_document(report: BundleReport) -> dict[str, Any]:
-    return {
-        "verdict": report.verdict(),
-        "code": report.code,
-        "problem": report.problem,
-        "key": report.key or None,
-        "files": report.files,
-        "events": report.events,
-        "withheld": report.withheld,
-        "log_size": report.size,
-        "complete": report.complete,
-        "loss": report.losses,
-    }

@@ -78,7 +78,9 @@ def _look_up(visit: Visit) -> Response:
     customer, tenant = form.get("customer", ""), form.get("tenant") or None
     reference = form.get("reference", "").strip()
     if bool(customer.strip()) == bool(reference):
-        raise NotDoneError(400, "Say whom to look for: type an id, or what the trail has for it.")
+        raise NotDoneError(
+            400, "Say whom to look for: type an id, or a number or alias of the trail."
+        )
     # An empty name is a tenant too: that of operations that named none.
     tenant = "" if "of_no_tenant" in form else tenant
     ask = OtherSpellings.LEAVE_OUT if "exact" in form else OtherSpellings.ASK

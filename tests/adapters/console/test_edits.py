@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from zipfile import ZipFile
 
 import pytest
 from langgraph.store.memory import InMemoryStore
@@ -229,8 +230,8 @@ def test_a_draft_whose_edit_was_erased_is_not_sent_as_it_was(browser, scoped, lo
         graph.invoke(None, config)
 
 
-def test_a_trail_with_edits_verifies(browser, scoped, settings, monkeypatch, capfd):
-    """They are sealed as all else is."""
+def test_a_trail_with_edits_verifies(browser, scoped, settings, monkeypatch, capfd, tmp_path):
+    """They are sealed as all else is, and are in the export of the customer with their proofs."""
     scope = scoped(Quarantine())
     edit(browser, held_write(scope), "likes nougat")
     written(scope)
@@ -239,4 +240,9 @@ def test_a_trail_with_edits_verifies(browser, scoped, settings, monkeypatch, cap
         monkeypatch.setenv(f"MNEMOSCOPE_{name.upper()}", str(value))
 
     assert run(["audit", "verify"]) == 0
+    bundle = tmp_path / "ada.zip"
+    assert run(["audit", "export", "--customer", "ada", "--out", f"{bundle}"]) == 3
+    assert run(["audit", "verify", "--bundle", f"{bundle}"]) == 3  # no store was asked
     capfd.readouterr()
+    with ZipFile(bundle) as files:
+        assert any(b"likes nougat" in files.read(each) for each in files.namelist())

@@ -34,7 +34,7 @@ class Command(NamedTuple):
     def sentence(self) -> str:
         """The first line of its function's docstring, read without importing it."""
         module, _, function = self.function.partition(":")
-        source = files(__package__).joinpath(f"{module.replace('.', '/')}.py")
+        source = files(str(__package__)).joinpath(f"{module.replace('.', '/')}.py")
         if not source.is_file():  # installed without sources
             return ""
         opening = rf'^def {function}\(.*?"""\s*(.*?)(?:"""|$)'

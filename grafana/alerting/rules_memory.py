@@ -34,6 +34,7 @@ def memory(pace: RuleSpeed) -> RuleGroup:
             *_repeating_records(pace, "repeats"),
             _repeats(pace),
             _partial(pace),
+            _unread(pace),
         ],
     )
 
@@ -236,5 +237,21 @@ def _partial(pace: RuleSpeed) -> Alert:
         summary="{{ $labels.store }} keeps a part of what it is given, and says that all is well",
         description=WHOLE + " writes in the last 15 minutes were answered by "
         "{{ $labels.store }} and are there in part.",
+        board="overview",
+    )
+
+
+def _unread(pace: RuleSpeed) -> Alert:
+    window = pace("6h")
+    written = f'{_COUNT}{{class="remember",status="ok"}}[{window}]'
+    return Alert(
+        name="MnemoscopeMemoryUnread",
+        # Whoever reads it: one service may load what another one recalls.
+        expr=f"sum by ({ORIGIN}, store) (increase({written})) >= 100\n"
+        f"unless on (store) increase({_RESULTS}_sum[{window}]) > 0\n",
+        severity="warning",
+        summary="{{ $labels.store }} is written to, and no recall finds anything in it",
+        description=WHOLE + " writes in the last 6 hours went to {{ $labels.store }}, and no "
+        "recall of any service has found a memory there.",
         board="overview",
     )

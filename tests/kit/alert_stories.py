@@ -271,6 +271,14 @@ HALF_A_MINUTE, FIVE_MINUTES, QUARTER, AN_HOUR = 30, 300, 900, 3_600
 """Steps of the longer stories, in seconds."""
 
 
+def unread(rise, found=None, *, kind="remember", status="ok", reader="app", store="mem0"):
+    """Return eight hours of writes to mem0, so many each 5 minutes, and what recalls found."""
+    count, results = "mnemoscope_operation_duration_seconds_count", "mnemoscope_recall_results_sum"
+    labels = {"store": "mem0", "class": kind, "status": status}
+    series = one(count, counter((97, rise)), **labels)
+    return series | (one(results, found, store=store, job=reader) if found else {})
+
+
 PARTS, INTEGRITY = "mnemoscope_event_part_total", "mnemoscope.integrity"
 
 
@@ -1055,6 +1063,55 @@ NEAR = [
             gauge((HOUR, 40), (45, 5), (HOUR, 40)),
             store="qdrant",
         ),
+    ),
+    fires(
+        "MemoryUnread",
+        "108 writes in six hours, and nobody asks",
+        unread(1.5),
+        FIVE_MINUTES,
+    ),
+    still(
+        "MemoryUnread",
+        "108 writes in six hours, and recalls find nothing",
+        unread(1.5, counter((97, 0))),
+        FIVE_MINUTES,
+        value=108,
+    ),
+    quiet("MemoryUnread", "94 writes in six hours", unread(1.3), FIVE_MINUTES),
+    fires(
+        "MemoryUnread",
+        "two processes write 54 each",
+        by_two(unread(1.5)),
+        FIVE_MINUTES,
+    ),
+    over(
+        "MemoryUnread",
+        "one memory was found five and a half hours ago",
+        unread(1.5, counter((30, 0), (1, 1), (66, 0))),
+        FIVE_MINUTES,
+    ),
+    still(
+        "MemoryUnread",
+        "the last memory was found six and a half hours ago",
+        unread(1.5, counter((17, 1), (80, 0))),
+        FIVE_MINUTES,
+        value=108,
+    ),
+    quiet(
+        "MemoryUnread",
+        "another service finds what this one writes",
+        unread(1.5, counter((97, 1)), reader="other"),
+        FIVE_MINUTES,
+    ),
+    fires(
+        "MemoryUnread",
+        "what is found is in another store",
+        unread(1.5, counter((97, 1)), store="qdrant"),
+        FIVE_MINUTES,
+    ),
+    quiet("MemoryUnread", "the writes fail", unread(1.5, status="degraded"), FIVE_MINUTES),
+    quiet(
+        "MemoryUnread", "they are states of threads", unread(1.5, kind="checkpoint"), FIVE_MINUTES
     ),
     # -- spend -------------------------------------------------------------------------------------
     fires(

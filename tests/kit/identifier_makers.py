@@ -583,26 +583,15 @@ PEOPLE = (
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
-def base58check(rng: random.Random, version: bytes, count: int, alphabet: str = _BASE58) -> str:
+def base58check(rng: random.Random, version: bytes, count: int) -> str:
     """Return *count* random bytes behind *version*, with their check sum."""
     raw = version + rng.randbytes(count)
     raw += hashlib.sha256(hashlib.sha256(raw).digest()).digest()[:4]
-    return base58(raw, alphabet)
-
-
-def base58(raw: bytes, alphabet: str = _BASE58) -> str:
-    """Return *raw* in base 58."""
     number, text = int.from_bytes(raw, "big"), ""
     while number:
         number, rest = divmod(number, 58)
-        text = alphabet[rest] + text
-    return alphabet[0] * (len(raw) - len(raw.lstrip(b"\0"))) + text
-
-
-def polkadot(rng: random.Random) -> str:
-    """Return an address of the SS58 format."""
-    raw = b"\0" + rng.randbytes(32)
-    return base58(raw + hashlib.blake2b(b"SS58PRE" + raw).digest()[:2])
+        text = _BASE58[rest] + text
+    return _BASE58[0] * (len(raw) - len(raw.lstrip(b"\0"))) + text
 
 
 def bech32(rng: random.Random, prefix: str, count: int, constant: int = 1) -> str:
@@ -635,15 +624,11 @@ WALLETS = {
     "Dash": lambda rng: base58check(rng, b"\x4c", 20),
     "Zcash": lambda rng: base58check(rng, b"\x1c\xb8", 20),
     "Tron": lambda rng: base58check(rng, b"\x41", 20),
-    "XRP": lambda rng: base58check(
-        rng, b"\0", 20, "rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
-    ),
     "Bitcoin, Bech32": lambda rng: bech32(rng, "bc", 33),
     "Bitcoin, Bech32m": lambda rng: bech32(rng, "bc", 53, 0x2BC830A3),
     "Litecoin, Bech32": lambda rng: bech32(rng, "ltc", 33),
     "Cardano": lambda rng: bech32(rng, "addr", 92),
     "Cosmos": lambda rng: bech32(rng, "cosmos", 32),
-    "Polkadot": polkadot,
     "Ethereum": lambda rng: "0x" + rng.randbytes(20).hex(),
 }
 """Addresses of crypto-currencies, by their names."""

@@ -8,11 +8,9 @@ and the hash behind its check sum would take longer than all the rest. What has 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from ..finding import Finding
 from ..lazy_pattern import compile_later
@@ -22,16 +20,10 @@ _TOKEN = compile_later(
     r"[A-Za-z0-9](?<![A-Za-z0-9_+/=.-].)[A-Za-z0-9_-]{24,255}+(?![A-Za-z0-9_+/=])"
 )
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-_RIPPLE = "rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
 _BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 _BECH32_SHAPE = compile_later(
     r"[a-z-]{1,16}1[02-9ac-hj-np-z]{14,220}|[A-Z-]{1,16}1[02-9AC-HJ-NP-Z]{14,220}"
 )
-_CASH_SHAPE = compile_later(r"[qp][02-9ac-hj-np-z]{41}")
-_STELLAR_SHAPE = compile_later(r"[GS][A-Z2-7]{55}")
-_ALGORAND_SHAPE = compile_later(r"[A-RT-Z2-7][A-Z2-7]{57}")
-_TON_SHAPE = compile_later(r"[EUk0][Qf][A-Za-z0-9_-]{46}")
-_MONERO_SHAPE = compile_later(r"[48][0-9AB][1-9A-HJ-NP-Za-km-z]{93}|4[1-9A-HJ-NP-Za-km-z]{105}")
 _HEX_SHAPE = compile_later(r"0x[0-9a-fA-F]{40}")
 _WORDS = compile_later(
     r"(?<![^\W_])(?:wallet|solana|sol|phantom|spl|sui|aptos|crypto|address|public key|pubkey"
@@ -41,7 +33,6 @@ _WORDS = compile_later(
 _UNCHECKED_SHAPE = compile_later(r"[1-9A-HJ-NP-Za-km-z]{43,44}|0x[0-9a-fA-F]{64}")
 _BECH32_CHECKS = frozenset({1, 0x2BC830A3})
 _BECH32_STEPS = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
-_CASH_STEPS = (0x98F2BC8E61, 0x79B76D99E2, 0xF33E5FB3C4, 0xAE2EABE2A8, 0x1E4F43E470)
 _PRIVATE_BYTES = frozenset({0x80, 0xB0, 0xEF, 0x9E, 0xCC})
 """First bytes of private keys in Base58Check."""
 
@@ -66,35 +57,29 @@ def _entity(token: str) -> tuple[str, str] | None:
     """Return the entity of *token* and why, or None if it is no address."""
     if "1" in token and _BECH32_SHAPE.fullmatch(token):
         return _bech32(token.lower())
-    for shape, holds, why in _SHAPES:
-        if shape.fullmatch(token) and holds(token):
-            return ("SECRET" if token[0] == "S" else "CRYPTO"), why
+    if _HEX_SHAPE.fullmatch(token):
+        return "CRYPTO", "Ethereum address"
     return _base58(token)
 
 
 def _base58(token: str) -> tuple[str, str] | None:
-    raw = _decode(token, _BASE58)
+    raw = _decode(token)
     if raw is None or len(raw) > _MOST_BYTES:
         return None
     if _has_sha_checksum(raw):
         is_private = (raw[0] in _PRIVATE_BYTES and len(raw) >= _WIF_BYTES) or token[1:4] == "prv"
         return ("SECRET" if is_private else "CRYPTO"), "Base58 check sum of a wallet"
-    if len(raw) in {35, 36, 37} and _has_substrate_checksum(raw):
-        return "CRYPTO", "Polkadot address by its check sum"
-    ripple = _decode(token, _RIPPLE) if token[0] in "rsX" else None
-    if ripple is not None and _has_sha_checksum(ripple):
-        return ("SECRET" if token[0] == "s" else "CRYPTO"), "XRP address by its check sum"
     return None
 
 
-def _decode(token: str, alphabet: str) -> bytes | None:
+def _decode(token: str) -> bytes | None:
     number = 0
     for char in token:
-        digit = alphabet.find(char)
+        digit = _BASE58.find(char)
         if digit < 0:
             return None
         number = number * 58 + digit
-    zeros = len(token) - len(token.lstrip(alphabet[0]))
+    zeros = len(token) - len(token.lstrip(_BASE58[0]))
     return bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8, "big")
 
 
@@ -103,10 +88,6 @@ def _has_sha_checksum(raw: bytes) -> bool:
         return False
     digest = hashlib.sha256(hashlib.sha256(raw[:-4]).digest()).digest()
     return digest[:4] == raw[-4:]
-
-
-def _has_substrate_checksum(raw: bytes) -> bool:
-    return hashlib.blake2b(b"SS58PRE" + raw[:-2]).digest()[:2] == raw[-2:]
 
 
 def _bech32(token: str) -> tuple[str, str] | None:
@@ -122,49 +103,3 @@ def _bech32(token: str) -> tuple[str, str] | None:
         return None
     entity = "SECRET" if part in _PRIVATE_PARTS else "CRYPTO"
     return entity, "Bech32 check sum of an address or key"
-
-
-def _has_cash_checksum(token: str) -> bool:
-    prefix = [ord(char) & 31 for char in "bitcoincash"] + [0]
-    rest = 1
-    for value in prefix + [_BECH32.index(char) for char in token]:
-        top = rest >> 35
-        rest = (rest & 0x07FFFFFFFF) << 5 ^ value
-        for bit, step in enumerate(_CASH_STEPS):
-            rest ^= step if top >> bit & 1 else 0
-    return rest == 1
-
-
-def _has_stellar_checksum(token: str) -> bool:
-    raw = _base32(token)
-    return raw is not None and binascii.crc_hqx(raw[:-2], 0) == int.from_bytes(raw[-2:], "little")
-
-
-def _has_algorand_checksum(token: str) -> bool:
-    raw = _base32(token)
-    if raw is None or "sha512_256" not in hashlib.algorithms_available:
-        return False
-    return hashlib.new("sha512_256", raw[:32]).digest()[-4:] == raw[32:]
-
-
-def _base32(token: str) -> bytes | None:
-    try:
-        return base64.b32decode(token + "=" * (-len(token) % 8))
-    except binascii.Error:
-        return None
-
-
-def _has_ton_checksum(token: str) -> bool:
-    raw = base64.urlsafe_b64decode(token)
-    return binascii.crc_hqx(raw[:-2], 0) == int.from_bytes(raw[-2:], "big")
-
-
-_SHAPES: tuple[tuple[re.Pattern[str], Callable[[str], bool], str], ...] = (
-    (_HEX_SHAPE, bool, "Ethereum address"),
-    (_STELLAR_SHAPE, _has_stellar_checksum, "Stellar key by its check sum"),
-    (_ALGORAND_SHAPE, _has_algorand_checksum, "Algorand address by its check sum"),
-    (_TON_SHAPE, _has_ton_checksum, "TON address by its check sum"),
-    (_CASH_SHAPE, _has_cash_checksum, "Bitcoin Cash address by its check sum"),
-    (_MONERO_SHAPE, bool, "Monero address"),
-)
-"""Shapes of addresses, each with its check sum; a Stellar key that begins with S is secret."""

@@ -35,9 +35,6 @@ DENIED = "in the list of what is always replaced"
 
 _ALWAYS = frozenset({CALLER_SUPPLIED, DENIED})
 
-WEAK = 0.3
-"""The score of what counts only beside other personal data in the text."""
-
 _RANK = {
     entity: rank
     for rank, entity in enumerate(
@@ -104,12 +101,6 @@ def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
         else:
             result.append(each)
     return result
-
-
-def supported(findings: list[Finding]) -> list[Finding]:
-    """Return *findings* without the `WEAK` ones, if nothing else in the text is about a person."""
-    others = [each for each in findings if each.score > WEAK]
-    return findings if any(each.entity not in QUASI for each in others) else others
 
 
 def exclude_spans(findings: Iterable[Finding], spans: list[tuple[int, int]]) -> Iterator[Finding]:

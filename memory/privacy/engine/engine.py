@@ -19,7 +19,6 @@ from ..detectors.finding import (
     Finding,
     exclude_spans,
     merge_findings,
-    supported,
     trim_finding,
 )
 from ..detectors.identifiers import search as identifiers
@@ -34,14 +33,12 @@ from ..detectors.normalized_text import (
 from ..detectors.pace import Pace
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import NO_LISTS, TermLists
-from ..detectors.word_lists import split_words
+from ..detectors.word_lists import read_words, split_words
 from ..models.language_models import LanguageModels, ModelReading, ReadingBudget
 from ..names.find import find_repeated_names
 from .cache import RedactionCache
 from .gate import UNCHUNKED, DetectorGate, find_with_all
-from .name_spans import clean_names
 from .plain_texts import find_plain
-from .warm_up import TEXTS
 
 if TYPE_CHECKING:
     from .recognizers import Analyzer
@@ -167,7 +164,7 @@ class Engine:
     def warm_up(self) -> None:
         """Compile every pattern, and search texts that need the lists of words of all languages."""
         compile_now()
-        for text in TEXTS:
+        for text in read_words("warm_up"):
             self.find(text, _NOBODY)
 
     def is_safe_id(self, text: str, known: KnownIdentifiers) -> bool:
@@ -371,7 +368,7 @@ class Engine:
         if not found:
             reading.is_clean = True
             return found
-        replaced = [each for each in supported(found) if self._is_reported(each)]
+        replaced = [each for each in found if self._is_reported(each)]
         if self._lists.allowed:
             replaced, kept = self._split_allowed(replaced, normalized.text)
             if allowed is not None:
@@ -383,10 +380,9 @@ class Engine:
                 _moved(each, *normalized.original_span(each.start, each.end)) for each in replaced
             ]
         visible = exclude_spans(merge_findings(replaced), self._find_placeholders(text))
-        trimmed = (each for found in visible if (each := trim_finding(found, text)))
-        names = [name for each in trimmed for name in clean_names(each, text)]
-        reading.is_clean = reading.is_clean or not (names or named)
-        return names
+        trimmed = [each for found in visible if (each := trim_finding(found, text))]
+        reading.is_clean = reading.is_clean or not (trimmed or named)
+        return trimmed
 
     def _split_allowed(
         self, found: list[Finding], text: str

@@ -13,8 +13,9 @@ from functools import cache, partial
 from ..detectors.finding import Finding
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.lexicon import fold
+from ..detectors.name_words import INTERJECTIONS
 from ..detectors.prefilter import TextFeatures
-from ..detectors.word_lists import AMBIGUOUS_NAMES, ORDINARY
+from ..detectors.word_lists import ALL_NAMES, AMBIGUOUS_NAMES, ORDINARY
 from . import chinese, unspaced
 from .features import read_sequences
 from .lists import small_names, word_table
@@ -36,6 +37,8 @@ _CAPITALISED = compile_later(r"[^\W\d_a-z][^\W\d_]*")
 _UNSPACED = compile_later("[\u3040-\u9fff\u0e00-\u0e7f\uac00-\ud7a3]")
 _WORD = compile_later(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 _CUES = frozenset("ilm")
+_NO_NAMES = INTERJECTIONS - ALL_NAMES
+"""Alone: most of what is said in a chat begins so."""
 
 
 def is_clue(word: str) -> bool:
@@ -107,7 +110,8 @@ def _find(
     for sequence, readings in read:
         taken = _TAKEN_CHINESE if model == "names_chinese" else _TAKEN
         for found in _spans(sequence, readings, taken, sure - {""}):
-            yield _with_dot(found, text)
+            if text[found.start : found.end].lower() not in _NO_NAMES:
+                yield _with_dot(found, text)
 
 
 def _with_dot(found: Finding, text: str) -> Finding:

@@ -154,3 +154,16 @@ def test_words_are_kept_within_bounds(monkeypatch):
 
     assert len(kept) <= 10
     assert max(map(len, kept)) <= 32
+
+
+@pytest.mark.parametrize("text", ["Jon: Woah! Nice", "Melanie: Absolutely! It was", "Bye!"])
+def test_an_interjection_alone_is_no_name(redactor, text):
+    """It is how most of what is said in a chat begins."""
+    speaker, colon, said = text.rpartition(": ")
+
+    assert redactor.begin().text(text) == (f"<PERSON>{colon}{said}" if speaker else text)
+
+
+def test_a_name_behind_an_escape_leaves_the_escape_whole(redactor):
+    """A JSON text is one afterwards, too."""
+    assert redactor.begin().text(r'{"a": "x\nMelanie said"}') == r'{"a": "x\n<PERSON> said"}'

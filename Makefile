@@ -136,9 +136,9 @@ test-kafka: $(STAMP)  ## Copy the audit trail to a real Kafka broker that is kil
 	@echo "==> tests with a real Kafka broker"
 	@KAFKA_TESTS=1 $(PY) -m pytest -n 0 -q tests/kafka $(ARGS)
 
-test-faults: $(STAMP)  ## Inject every fault at a small size
+test-faults: $(STAMP)  ## Inject every fault at a small size: DEADLINES=threads keeps each deadline by a thread
 	@echo "==> injected faults"
-	@$(PY) -m pytest -n auto --dist loadgroup -m fault $(ARGS)
+	@$(if $(filter threads,$(DEADLINES)),MNEMOSCOPE_DEADLINE_THREADS=1) $(PY) -m pytest -n auto --dist loadgroup -m fault $(ARGS)
 
 test-wheel: $(STAMP)  ## Build the wheel, and run tests against it in an empty environment: ALL=1 for all of them
 	@echo "==> tests against the built wheel, in an empty environment"

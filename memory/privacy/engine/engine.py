@@ -85,6 +85,13 @@ class TextReading:
         self.view: TextView | None = None
 
 
+class HeldReading(NamedTuple):
+    """What is known of a text, if it was read before, and the key under which it is kept."""
+
+    key: bytes
+    reading: TextReading | None
+
+
 _FINDING_CHARS = 128
 _CHUNK_CHARS, _OVERLAP_CHARS = 4_096, 512
 WINDOW_CHARS = 65_536
@@ -183,18 +190,19 @@ class Engine:
             return False
         return not any(known.find(text, _UUID_FEATURES))
 
-    def key_of(self, text: str) -> bytes:
-        """Return under what it is kept of *text* what is known of it: a keyed hash."""
-        return self._readings.key_of(text)
+    def look_up(self, text: str) -> HeldReading:
+        """Return what is known of *text*, and the key under which it is kept: a keyed hash."""
+        key = self._readings.key_of(text)
+        return HeldReading(key, self._readings.get(key))
 
-    def is_clean(self, text: str, key: bytes, known: KnownIdentifiers) -> bool:
+    def is_clean(self, text: str, held: HeldReading, known: KnownIdentifiers) -> bool:
         """
         Return whether *text* was clean for another customer, and does not mention *known*.
 
         Names of features and collections, and prompts, come with every customer: to search them
         again for each is the largest cost where there are many customers.
         """
-        reading = self._readings.get(key)
+        reading = held.reading
         if reading is None or not reading.is_clean:
             return False
         if not known.key:
@@ -300,7 +308,7 @@ class Engine:
         known: KnownIdentifiers,
         pace: Pace | None = None,
         allowed: list[Finding] | None = None,
-        key: bytes | None = None,
+        held: HeldReading | None = None,
     ) -> list[Finding]:
         """
         Return the personal data in *text*, in order, without overlaps.
@@ -310,7 +318,7 @@ class Engine:
             known: Identifiers of the data subject.
             pace: Lets other threads in.
             allowed: Gets what would be personal data if an allowed term did not hold it.
-            key: What `key_of` returned for the text. None: it is worked out.
+            held: What `look_up` returned for the text. None: it is looked up.
 
         Raises:
             RedactionError: A detector failed. The message has its exception's type, not the text.
@@ -318,7 +326,7 @@ class Engine:
         try:
             if len(text) > WINDOW_CHARS:
                 return self._find_in_windows(text, known, pace, allowed)
-            return self._find(text, known, pace, allowed, key or self.key_of(text))
+            return self._find(text, known, pace, allowed, held or self.look_up(text))
         except RedactionError:
             raise
         except Exception as error:  # noqa: BLE001 - fails closed: the text is refused
@@ -338,7 +346,7 @@ class Engine:
         found: list[Finding] = []
         for offset, window in windows:
             kept: list[Finding] = []
-            in_window = self._find(window, known, pace, kept, self.key_of(window))
+            in_window = self._find(window, known, pace, kept, self.look_up(window))
             found += (_moved(each, offset + each.start, offset + each.end) for each in in_window)
             if allowed is not None:
                 allowed += (_moved(each, offset + each.start, offset + each.end) for each in kept)
@@ -350,7 +358,7 @@ class Engine:
         known: KnownIdentifiers,
         pace: Pace | None,
         allowed: list[Finding] | None,
-        key: bytes,
+        held: HeldReading,
     ) -> list[Finding]:
         features = extract_features(text)
         normalized = NormalizedText(text)
@@ -358,7 +366,7 @@ class Engine:
             normalized = normalize_text(text)
         if normalized.text is not text:
             features = extract_features(normalized.text)
-        reading = self._readings.get(key)
+        key, reading = held
         if reading is None:
             found_here = tuple(self._search(normalized.text, features, pace))
             reading = TextReading(found_here, len(text))

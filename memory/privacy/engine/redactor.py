@@ -30,7 +30,7 @@ from .value_redaction import Rebuild
 
 if TYPE_CHECKING:
     from ..models.custom_recognizers import CustomRecognizer
-    from .engine import Engine
+    from .engine import Engine, HeldReading
     from .mentioned_people import MentionedPeople
     from .recognizers import Analyzer
 
@@ -282,7 +282,7 @@ class Redactor:
             pace.before_slow_work()  # it is being loaded
         if self._engine.is_safe_id(text, known):
             return RedactedText(text, ())
-        shared = self._engine.key_of(text) if len(text) <= self._shared_chars else None
+        shared = self._engine.look_up(text) if len(text) <= self._shared_chars else None
         if shared is not None and self._engine.is_clean(text, shared, known):
             known.mark_clean(text)
             return RedactedText(text, ())
@@ -371,10 +371,10 @@ class Redactor:
         vault: PseudonymStore | None,
         pace: Pace | None,
         choose: Callable[[Finding, str], Operator] | None = None,
-        shared: bytes | None = None,
+        shared: HeldReading | None = None,
     ) -> RedactedText:
         body, rest = self._within_limit(text)
-        findings = self._engine.find(body, known, pace, key=shared)
+        findings = self._engine.find(body, known, pace, held=shared)
         operators: list[Operator] | None = None
         if choose is not None:
             chosen = [(each, choose(each, body[each.start : each.end])) for each in findings]

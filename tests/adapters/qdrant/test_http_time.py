@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 import time
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle
 
@@ -189,6 +190,11 @@ class TestTheCallersThread:
 
 
 class TestEveryWait:
+    @pytest.fixture(params=[False, True], ids=["by the client", "by a thread"])
+    def make_scope(self, make_scope, request):
+        """Return a factory of scopes that keep deadlines in one of the two ways."""
+        return partial(make_scope, deadline_threads=request.param)
+
     @pytest.mark.parametrize("mode", ["swallow", "drip"])
     def test_for_an_answer_ends(self, fault_proxy, server, connect, make_scope, mode):
         """And its connection is not used again: the next call has its own answer."""

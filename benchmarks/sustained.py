@@ -32,7 +32,8 @@ from prometheus_client import REGISTRY
 
 from benchmarks.relay import say
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.memory.building.relay import build_relay, configured_keys
+from mnemoscope.memory.building.opening import configured_keys
+from mnemoscope.memory.building.relay import build_relay
 from mnemoscope.memory.context import context
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.memory.scope import Mnemoscope

@@ -33,7 +33,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.memory.building.relay import build_relay, configured_keys
+from mnemoscope.memory.building.opening import configured_keys
+from mnemoscope.memory.building.relay import build_relay
 from mnemoscope.memory.context import context
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import Settings, load_settings

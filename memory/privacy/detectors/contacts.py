@@ -12,27 +12,15 @@ from .word_lists import split_words
 
 _DOMAIN = compile_later(r"(?:[^\W_](?:[\w-]{0,62})\.){0,8}[^\W_][\w-]{0,62}")
 _IP_HOST = compile_later(r"\[?\d{1,3}(?:\.\d{1,3}){3}\]?")
-_INTERNAL_HOSTS = split_words("localhost localdomain corp internal local intranet lan home mail")
 _COMMON_TLD = compile_later(
     r"\.(?:com|org|net|edu|gov|info|biz|io|ai|co|me|app|dev|eu|uk|de|fr|it|es|nl|be|ch|at|se|no|dk"
     r"|fi|pl|cz|pt|ie|ca|us|au|nz|in|jp|cn|br|mx|za|ru|tr|kr)(?![^\W_])",
     re.IGNORECASE,
 )
-_MAIL_HOST = compile_later(
-    r"[\w-]{0,40}(?:mail|smtp|exchange)[\w-]{0,40}|(?:mx|imap|pop3?)\d{0,3}", re.IGNORECASE
-)
-_NAMED_HOST = compile_later(r"[A-Za-z][A-Za-z-]{2,30}\d{0,3}")
-_NO_HOSTS = split_words("latest next beta alpha canary stable head main master tty everyone here")
 _NO_TLDS = split_words("""
     png jpg jpeg gif svg webp js css html json yaml yml txt lock exe dll service socket timer target
     mount slice scope device swap
     """)
-_FULL_NAME = compile_later(r"[^\W\d_]{2,30}[._][^\W\d_]{2,30}\d{0,4}")
-_MAIL_CUE = compile_later(
-    r"(?:mail|correo|courriel|почт|пошт|メール|邮箱|郵箱|信箱|이메일|메일|ईमेल|อีเมล|بريد|ایمیل|"
-    r"דוא|מייל|e-?posta|write to|reply to|contact|schreib)[^\n@]{0,20}\Z",
-    re.IGNORECASE,
-)
 # Scripts whose words stand beside an address without a space, or with a prefix of one letter.
 _OTHER_SCRIPT = r"\u0590-\u06ff\u0900-\u0dff\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _LATIN_TAIL = compile_later(rf"[^\W{_OTHER_SCRIPT}]+(?:[^{_OTHER_SCRIPT}])*\Z")
@@ -43,7 +31,7 @@ _NOT_PEOPLE = frozenset({"git"})
 
 
 def find_emails(text: str, _features: TextFeatures) -> Iterator[Finding]:
-    """Find e-mail addresses, with international and internal hosts and quoted local parts."""
+    """Find e-mail addresses, with international hosts and quoted local parts."""
     at = text.find("@")
     while at != -1:
         if found := _email_around(text, at):
@@ -61,14 +49,10 @@ def _email_around(text: str, at: int) -> Finding | None:
     start = _local_start(text, end)
     if start == end or text[start:end].lower() in _NOT_PEOPLE or _in_url(text, start):
         return None
-    if "." in host:
-        host = host if spaced else _host_in(host)
-        is_host, score = _is_host(host, spaced=spaced), 0.9
-    else:
-        is_host, score = not spaced and _is_internal_host(text, start, end, host), 0.7
-    if not is_host:
+    host = host if spaced else _host_in(host)
+    if "." not in host or not _is_host(host, spaced=spaced):
         return None
-    return Finding(start, after + len(host), "EMAIL_ADDRESS", score, "local part, @ and host")
+    return Finding(start, after + len(host), "EMAIL_ADDRESS", 0.9, "local part, @ and host")
 
 
 def _host_after(text: str, after: int) -> str:
@@ -97,21 +81,6 @@ def _is_host(host: str, *, spaced: bool) -> bool:
     last = host.rpartition(".")[2]
     is_name = last.isalpha() or last.startswith("xn--") or not last.isascii()
     return len(last) > 1 and is_name and last.lower() not in _NO_TLDS
-
-
-def _is_internal_host(text: str, start: int, end: int, host: str) -> bool:
-    """Return whether *host*, a single word, can be where the mail of *text[start:end]* goes."""
-    if host.lower() in _INTERNAL_HOSTS or _MAIL_HOST.fullmatch(host):
-        return True
-    if (
-        not _NAMED_HOST.fullmatch(host)
-        or host.lower() in _NO_HOSTS
-        or text.startswith((":", "/", "("), end + 1 + len(host))
-    ):
-        return False
-    return bool(
-        _FULL_NAME.fullmatch(text, start, end) or _MAIL_CUE.search(text, max(0, start - 40), start)
-    )
 
 
 def _local_start(text: str, end: int) -> int:

@@ -14,7 +14,6 @@ from ..detectors import (
     contacts,
     credentials,
     form_labels,
-    mailbox_names,
     national_ids,
     network_addresses,
     phone_numbers,
@@ -56,10 +55,6 @@ def _has_at(text: str, _features: TextFeatures) -> bool:
     return "@" in text
 
 
-def _has_mailbox(text: str, _features: TextFeatures) -> bool:
-    return "@" in text and "<" in text
-
-
 def _has_login(text: str, _features: TextFeatures) -> bool:
     return "://" in text and "@" in text
 
@@ -92,12 +87,6 @@ PERSONS = Detector("Person", ("PERSON",), names.may_hold_person, names.find_pers
 
 DETECTORS: tuple[Detector, ...] = (
     Detector("Email", ("EMAIL_ADDRESS",), _has_at, contacts.find_emails),
-    Detector(
-        "MailboxName",
-        ("PERSON",),
-        _has_mailbox,
-        mailbox_names.find_mailbox_names,
-    ),
     Detector("Phone", ("PHONE_NUMBER",), _has_digit_run, phone_numbers.find_phones),
     Detector("Card", ("CREDIT_CARD",), _has_digit_run, financial_numbers.find_cards),
     Detector("Iban", ("IBAN_CODE",), _has_digit_run, financial_numbers.find_ibans),

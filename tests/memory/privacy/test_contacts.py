@@ -64,13 +64,13 @@ NOTHING = [
     "2.1.3.4 Overview of the section",
     "listening on 127.0.0.1, 0.0.0.0, 10.0.0.7, 192.168.1.20 and fe80::1",
     "broadcast ff:ff:ff:ff:ff:ff",
+    "mail root@localhost now",
 ]
 FOUND = [
     ("PHONE_NUMBER", "جوال ٠٥٥١٢٣٤٥٦٧", "٠٥٥١٢٣٤٥٦٧"),
     ("PHONE_NUMBER", "on 2024-05-01 0171 3456789 rang", "0171 3456789"),
     ("PHONE_NUMBER", "☎ 0711 / 123 45 67", "0711 / 123 45 67"),
     ("PHONE_NUMBER", "fale comigo no 96 123 45 67 hoje", "96 123 45 67"),
-    ("EMAIL_ADDRESS", "ask ada@mailhost about it", "ada@mailhost"),
     ("EMAIL_ADDRESS", "邮箱ada@example.com是我的", "ada@example.com"),
     ("STREET_ADDRESS", "Max\nMusterweg 12\n80331 München", "Musterweg 12\n80331 München"),
     ("STREET_ADDRESS", "send it to Postfach 12 34 56, 50667 Köln", "Postfach 12 34 56, 50667 Köln"),

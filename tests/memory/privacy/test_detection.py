@@ -7,7 +7,6 @@ import pytest
 FOUND = [
     ("EMAIL_ADDRESS", "write to alice.smith+news@example.co.uk today", "alice.smith+news@example.co.uk"),
     ("EMAIL_ADDRESS", "ask bob@corp.internal about it", "bob@corp.internal"),
-    ("EMAIL_ADDRESS", "mail root@localhost now", "root@localhost"),
     ("EMAIL_ADDRESS", "schreib an jürgen@müller.de bitte", "jürgen@müller.de"),
     ("EMAIL_ADDRESS", "почта иван@пример.рф", "иван@пример.рф"),
     ("EMAIL_ADDRESS", 'to "ada lovelace"@example.com', '"ada lovelace"@example.com'),

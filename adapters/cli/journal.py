@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,7 +52,8 @@ def list_(
     """
     from .journal_screen import Listing, list_document, list_screen
 
-    with _inspected(path) as found, Console(stderr=True).status("reading the journal"):
+    found = _inspected(path)
+    with Console(stderr=True).status("reading the journal"):
         totals = found.totals(database)
         writes = [
             write
@@ -78,8 +78,7 @@ def show(
     """
     from .journal_screen import show_document, show_screen
 
-    with _inspected(path) as found:
-        write = found.write(seq)
+    write = _inspected(path).write(seq)
     # Listed all the same: that it waits is no secret, and somebody has to decide what becomes of
     # it.
     if write.write is None:
@@ -113,8 +112,7 @@ def retry(
     from .journal_screen import change_lines, document, refusal_lines
 
     choice = _choice(seqs, database, all_parked=all_parked)
-    with _inspected(path) as found:
-        outcome = found.retry(choice, force=force)
+    outcome = _inspected(path).retry(choice, force=force)
     if json:
         refused = [{**document(each.write), "reason": each.reason} for each in outcome.refused]
         waiting = [document(each) for each in outcome.writes]
@@ -148,8 +146,8 @@ def drop(
     # One is named by its place; of several nobody knows each.
     if not yes and (all_parked or len(choice.seqs) > 1):
         raise CommandError("pass --yes to drop more than one write. Nothing was changed.", USAGE)
-    with _inspected(path) as found:
-        dropped = found.drop(choice)
+    found = _inspected(path)
+    dropped = found.drop(choice)
     if json:
         print_json({"dropped": [document(each) for each in dropped]})
     else:
@@ -200,11 +198,10 @@ def _log(journal_path: Path, dropped: Sequence[KeptWrite]) -> None:
         say(f"{message}; {path} could not be told: {(exc.strerror or '').lower()}")
 
 
-@contextmanager
-def _inspected(path: Path | None) -> Generator[Inspection]:
-    """Look at the journal at *path*, or the configured one; what is wrong is a user's mistake."""
+def _inspected(path: Path | None) -> Inspection:
+    """Return a look at the journal at *path*, or the configured one."""
     from ...memory.building.opening import configured_keys
-    from ...memory.journal.inspection import Inspection, InspectionError
+    from ...memory.journal.inspection import Inspection
     from ...memory.settings import load_settings
 
     settings = load_settings()
@@ -215,7 +212,4 @@ def _inspected(path: Path | None) -> Generator[Inspection]:
             "or pass --journal FILE"
         )
     keys = configured_keys(settings)
-    try:
-        yield Inspection(chosen, key=None if keys is None else keys.key("journal"))
-    except InspectionError as exc:
-        raise CommandError(str(exc)) from exc
+    return Inspection(chosen, key=None if keys is None else keys.key("journal"))

@@ -18,7 +18,7 @@ from ...audit.waiting import what_waits
 from ...memory.building.opening import purposes_of
 from ...memory.errors import MnemoscopeError
 from ...memory.growth.report import GROWTH_HEADS, growth_report
-from ...memory.journal.inspection import Inspection, InspectionError
+from ...memory.journal.inspection import Inspection
 from ...memory.settings import load_settings
 from .sessions import Right
 from .site import Site, Visit
@@ -76,7 +76,7 @@ def _said(future: Future[Section]) -> Section:
     exc = future.exception()
     if exc is None:
         return future.result()
-    is_ours = isinstance(exc, (AuditError, MnemoscopeError, InspectionError))
+    is_ours = isinstance(exc, (AuditError, MnemoscopeError))
     # Ours quote no value. Another one's message may.
     return Section(
         (f"unknown: {' '.join(str(exc).split()) if is_ours else type(exc).__qualname__}",)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...telemetry.files.permissions import permission_problem
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, MnemoscopeError
 from .journal import HUNG_S, is_at_work
 from .journal_file import BLANK, TORN, JournalError, JournalFile, is_no_room, looking
 from .processes import ENDED, set_aside_ended
@@ -45,7 +45,7 @@ _COLUMNS = (
 _FROM = "FROM waiting JOIN queue ON queue.id = waiting.queue"
 
 
-class InspectionError(Exception):
+class InspectionError(MnemoscopeError):
     """The operator's request cannot be carried out. One line says why."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.resources import files
 from types import MappingProxyType
@@ -113,6 +113,11 @@ def _loaded(name: str, entry: Command | Group) -> TyperCommand | LazyGroup:
     if isinstance(entry, Group):
         return LazyGroup(entry.commands, name=name, help=entry.sentence, rich_markup_mode=None)
     module, _, function = entry.function.partition(":")
+    return made_command(name, getattr(import_module(f".{module}", __package__), function))
+
+
+def made_command(name: str, function: Callable[..., Any]) -> TyperCommand:
+    """Return the command that *function* is."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name)(getattr(import_module(f".{module}", __package__), function))
+    app.command(name)(function)
     return cast("TyperCommand", get_command(app))

@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from ...telemetry.text import json_text
+from .lazy_group import made_command
 
 GROUP = "mnemoscope.commands"
 """The group of entry points."""
@@ -61,10 +62,7 @@ def other_command(name: str) -> TyperCommand | TyperGroup | None:
                 f"the command {name} of {_package(entry)} is a {type(made).__name__}: expected a "
                 "function, or a typer.Typer"
             )
-        # As commands of ours are made, so that its help looks like theirs.
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(name)(made)
-        made = app
+        return made_command(name, made)  # so that its help looks like ours
     return cast("TyperCommand | TyperGroup", get_command(made))
 
 

@@ -1,4 +1,4 @@
-"""The application: every page's routes behind one layer of protection."""
+"""The application: every page's routes, and the ways in and out, behind one layer of protection."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from . import health, person, runs, sign_in, waiting, work
+from . import health, person, runs, waiting, work
 from .entrance import Protection
-from .site import NotDoneError, Site
+from .sessions import Right
+from .site import NotDoneError, Site, Visit
 
-PAGES: Final = (sign_in, waiting, person, runs, health, work)
+PAGES: Final = (waiting, person, runs, health, work)
 """The modules with a page, each with ``routes(site)``."""
 
 NOT_FOUND: Final = 404
@@ -48,6 +49,7 @@ def build_console(site: Site, webhooks: Sequence[Route] = ()) -> Starlette:
     return Starlette(
         routes=[
             Route("/style.css", style),
+            *_sign_in_routes(site),
             *(each for page in PAGES for each in page.routes(site)),
             *webhooks,
         ],
@@ -58,3 +60,37 @@ def build_console(site: Site, webhooks: Sequence[Route] = ()) -> Starlette:
         ],
         exception_handlers={HTTPException: not_done, NotDoneError: not_done},
     )
+
+
+def _sign_in_routes(site: Site) -> list[Route]:
+    """Return the routes of the sign-in page and of signing out."""
+
+    async def enter(request: Request) -> Response:
+        if site.entrance.token is None:
+            return RedirectResponse("/", 303)
+        given = request.query_params.get("token")
+        if request.method == "POST":
+            given = (await site.read_form(request)).get("token", "")
+        if given is None:
+            return site.render("sign_in.html", None, title="Sign in", is_refused=False)
+        if not site.entrance.token.redeem(given.strip()):
+            return site.render("sign_in.html", None, 403, title="Sign in", is_refused=True)
+        # A session of before goes: whoever set its cookie shares nothing with this one.
+        site.sessions.end(request.cookies.get(site.cookie))
+        secret, _session = await site.begin(site.entrance.who, site.entrance.rights)
+        response = RedirectResponse("/", 303)
+        site.set_cookie(response, secret)
+        return response
+
+    return [
+        Route("/sign-in", enter, methods=["GET", "POST"]),
+        site.route("/sign-out", _leave, needs=Right.SEE, method="POST"),
+    ]
+
+
+def _leave(visit: Visit) -> Response:
+    site = visit.site
+    site.sessions.end(visit.request.cookies.get(site.cookie))
+    response = site.render("sign_in.html", None, title="Signed out", is_refused=False)
+    response.delete_cookie(site.cookie, path="/", httponly=True, samesite="strict")
+    return response

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from statistics import fmean
@@ -30,10 +30,18 @@ import orjson
 
 from ...telemetry.event.event import OperationClass
 from ...telemetry.event.verdict_event import Outcome, Point
-from ...telemetry.text import is_a, json_text
+from ...telemetry.text import json_text
 from ..errors import ConfigurationError
 from .agreement import AUTO, SHADOW
-from .approval_evidence import GUARDRAILS, Hit, guardrail_hits, is_equal, is_prose, mismatches
+from .approval_evidence import (
+    GUARDRAILS,
+    Hit,
+    guardrail_hits,
+    is_equal,
+    is_prose,
+    mismatches,
+    texts,
+)
 from .capabilities import ForeseesActions
 from .model_family import sentence, shared_family
 from .rule import ALLOW, Action, Fact, Facts, Fails, Verdict
@@ -229,7 +237,7 @@ class Approval(ForeseesActions):
         if not writes:
             return {}
         content = [each.method.content(each.arguments) for each in writes]
-        return self.facts(Draft("\n".join(_texts(content))))
+        return self.facts(Draft("\n".join(texts(content))))
 
     def _is_judged(self, store: str, call: Any) -> bool:
         if call.method.op_class is not OperationClass.REMEMBER:
@@ -415,15 +423,3 @@ def _checked(said: Score | float | None) -> Score:
         if each is not None and (isinstance(each, bool) or not 0.0 <= float(each) <= 1.0):
             raise ValueError("a score is from 0 to 1")
     return score
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in JSON types."""
-    if isinstance(value, str):
-        yield value
-    elif is_a(value, Mapping):
-        for each in value.values():
-            yield from _texts(each)
-    elif is_a(value, list, tuple):
-        for each in value:
-            yield from _texts(each)

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from ...telemetry.text import is_a
+
+_DEPTH = 32  # as deep as content goes: what is below is cut there
 _MOST_HITS = 16
 _SHORT = 40
 """Letters that may all be capitals."""
@@ -81,3 +84,17 @@ def is_equal(found: Any, golden: Any) -> bool:
 def is_prose(value: Any) -> bool:
     """Return whether a golden value is a text that a judge compares."""
     return isinstance(value, str) and len(value.split()) > 1
+
+
+def texts(value: Any, depth: int = _DEPTH) -> Iterator[str]:
+    """Yield the texts in a value, down to those of pydantic models."""
+    if isinstance(value, str):
+        yield value
+    elif depth and is_a(value, Mapping):
+        for each in value.values():
+            yield from texts(each, depth - 1)
+    elif depth and is_a(value, list, tuple, set, frozenset):
+        for each in value:
+            yield from texts(each, depth - 1)
+    elif depth and hasattr(value, "model_dump"):
+        yield from texts(value.__dict__, depth - 1)

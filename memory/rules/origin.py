@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
@@ -19,15 +19,14 @@ from typing import Any, Final, Literal
 
 from ...telemetry.event.event import OperationClass
 from ...telemetry.event.verdict_event import Outcome, Point
-from ...telemetry.text import is_a
 from ..context import current
 from ..errors import ConfigurationError
 from ..guard.operation import Method, Record
+from .approval_evidence import texts
 from .capabilities import SelectsMethods, WitnessesActions
 from .memory_labels import UNKNOWN, MemoryLabels, Trust, read_here
 from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict
 
-_DEPTH = 12
 _NONE: Final[Mapping[str, Trust]] = MappingProxyType({})
 _found: ContextVar[Mapping[str, Trust]] = ContextVar("mnemoscope_origin_found", default=_NONE)
 
@@ -157,13 +156,13 @@ class Origin(WitnessesActions, SelectsMethods):
             return {**self.answer_facts([self.trust_of(action.store)]), "origin.sifted": False}
         if self._hold is None or least > self._hold:
             return PASSES
-        texts = [
+        written = [
             text
             for each in action.operations
             if each.method.op_class is OperationClass.REMEMBER
-            for text in _texts(each.arguments)
+            for text in texts(each.arguments)
         ]
-        signs = _signs("\n".join(texts))
+        signs = _signs("\n".join(written))
         if not signs:
             return PASSES
         return {"origin.least": Trust(least).code, "origin.signs": "+".join(signs)}
@@ -238,19 +237,6 @@ _SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
 def _signs(text: str) -> list[str]:
     text = " ".join(text.lower().split())  # long gaps would take the patterns forever
     return [name for name, pattern in _SIGNS.items() if pattern.search(text)]
-
-
-def _texts(value: Any, depth: int = _DEPTH) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif depth and is_a(value, Mapping):
-        for each in value.values():
-            yield from _texts(each, depth - 1)
-    elif depth and is_a(value, list, tuple, set, frozenset):
-        for each in value:
-            yield from _texts(each, depth - 1)
-    elif depth and hasattr(value, "model_dump"):
-        yield from _texts(value.__dict__, depth - 1)
 
 
 def _trust(given: Any) -> Trust:

@@ -36,13 +36,13 @@ class IntegrityFindings(EventPart, tag="mnemoscope.integrity", frozen=True):
 
     def fields(self) -> Mapping[str, str]:
         """Return the codes."""
-        found = self.found()
-        return {"integrity_violation": ",".join(sorted(found))} if found else {}
+        found = self.measurements()
+        return {"integrity_violation": ",".join(found)} if found else {}
 
     def measurements(self) -> Mapping[str, int]:
         """Return the numbers."""
-        return self.found()
+        return {str(code): number for code, number in sorted(self.found().items())}
 
     def sealed(self) -> Mapping[str, int] | None:
         """Return the numbers."""
-        return self.found() or None
+        return self.measurements() or None

@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ...telemetry.event.kinds import Journalled, OperationClass, Status
 from ..errors import IntegrityError
@@ -55,6 +55,7 @@ _FINDINGS: Slot[Counter[str] | None] = Slot("mnemoscope.integrity.findings", Non
 _LATER: Slot[Counter[str] | None] = Slot("mnemoscope.integrity.later", None)
 _ORDERS: Slot[dict[Place, float] | None] = Slot("mnemoscope.integrity.orders", None)
 
+T = TypeVar("T")
 Reading = Generator[Callable[[], None], None, Counter[str]]
 
 
@@ -102,11 +103,9 @@ class Comparison:
             says = (method.says, method.written, method.removed)
             return Faces(after=self._seal) if any(says) or self._splits else NOTHING
         if method.op_class is OperationClass.RESUME and method.says is not None:
-            return Faces(self._open_items, self._compare_state, None, self._acompare_state)
-        if method.sift is None:
-            return NOTHING
+            return Faces(self._open_items, self._compare, None, self._acompare)
         # A batch may write and read.
-        return Faces(None, self._compare_records, None, self._acompare_records)
+        return NOTHING if method.sift is None else Faces(None, self._compare, None, self._acompare)
 
     # -- writes ------------------------------------------------------------------------------------
 
@@ -198,83 +197,58 @@ class Comparison:
         _ORDERS.put(call, {})
 
         def compared(call: Call, item: Any) -> Any:
-            if (reading := self._judged(call, item)) is not None:
-                self._take(call, drive(reading, self._do), refuses=True)
+            self._take(call, drive(self._reading(call, item), self._do), refuses=True)
             return item if outer is None else outer[0](call, item)
 
         async def acompared(call: Call, item: Any) -> Any:
-            if (reading := self._judged(call, item)) is not None:
-                self._take(call, await adrive(reading, self._ado), refuses=True)
+            self._take(call, await adrive(self._reading(call, item), self._ado), refuses=True)
             return item if outer is None else await outer[1](call, item)
 
         EACH_ITEM.put(call, (compared, acompared))
 
-    def _compare_state(self, call: Call) -> None:
-        if self._is_answered(call) and (reading := self._judged(call, call.result)) is not None:
-            self._take(call, drive(reading, self._do))
-        self._conclude(call)
-
-    async def _acompare_state(self, call: Call) -> None:
-        if self._is_answered(call) and (reading := self._judged(call, call.result)) is not None:
-            self._take(call, await adrive(reading, self._ado))
-        self._conclude(call)
-
-    def _compare_records(self, call: Call) -> None:
+    def _compare(self, call: Call) -> None:
         self._seal(call)
-        if not call.covered and call.error is None and not call.neutral:
-            self._take(call, drive(self._judged_records(call), self._do))
+        if self._is_answered(call):
+            self._take(call, drive(self._reading(call, call.result), self._do))
         self._conclude(call)
 
-    async def _acompare_records(self, call: Call) -> None:
+    async def _acompare(self, call: Call) -> None:
         self._seal(call)
-        if not call.covered and call.error is None and not call.neutral:
-            self._take(call, await adrive(self._judged_records(call), self._ado))
+        if self._is_answered(call):
+            self._take(call, await adrive(self._reading(call, call.result), self._ado))
         self._conclude(call)
 
     def _is_answered(self, call: Call) -> bool:
         # The result of an iterator is the number of its items, which were compared one by one.
-        is_answer = call.error is None and not call.neutral and not call.covered
-        return is_answer and not isinstance(call.result, int)
+        return call.error is None and not call.neutral and not isinstance(call.result, int)
 
-    def _judged(self, call: Call, item: Any) -> Reading | None:
-        """Return the judging of *item*. None: there is nothing to judge, or it is done later."""
+    def _reading(self, call: Call, item: Any) -> Reading:
+        """Return what is wrong with an answer, or an item: later, where nothing is refused."""
+        if call.covered:
+            return Counter()
         says = call.method.says
-        if says is None or call.covered:
-            return None
         try:
-            said = says(item, call.arguments, self._memo)
+            said = (
+                self._records.read(call) if says is None else says(item, call.arguments, self._memo)
+            )
         except Exception as exc:  # noqa: BLE001 - it is unknown then, and said
             self._faults.note("integrity.read", exc)
-            self._take(call, Counter([Found.UNKNOWN.value]))
-            return None
-        reading = self._judgement(said, call.started_ns // 1_000, _ORDERS.of(call))
+            return Counter([Found.UNKNOWN.value])
+        judging = self._judgement(said, call.started_ns // 1_000, _ORDERS.of(call))
         if self._refuses or not callable(said):
-            return reading
+            return (yield from judging)
         found = _LATER.of(call)
         if found is None:
             _LATER.put(call, found := Counter())
             part = IntegrityFindings(partial(_settled, self._comparisons, found))
             call.additions += (partial(_once, [part]),)
-        self._comparisons.add(partial(self._judge_later, reading, found))
-        return None
+        self._comparisons.add(partial(self._judge_later, judging, found))
+        return Counter()
 
-    def _judge_later(self, reading: Reading, found: Counter[str]) -> None:
-        new = drive(reading, self._do)
+    def _judge_later(self, judging: Reading, found: Counter[str]) -> None:
+        new = drive(judging, self._do)
         found.update(new)
         self._say(new)
-
-    def _judged_records(self, call: Call) -> Reading:
-        try:
-            says = call.method.says
-            said = (
-                self._records.read(call)
-                if says is None
-                else says(call.result, call.arguments, self._memo)
-            )
-        except Exception as exc:  # noqa: BLE001 - it is unknown then, and said
-            self._faults.note("integrity.read", exc)
-            return Counter([Found.UNKNOWN.value])
-        return (yield from self._judgement(said, call.started_ns // 1_000, None))
 
     def _judgement(
         self, said: Statements | Later, at_us: int, orders: dict[Place, float] | None
@@ -334,8 +308,7 @@ class Comparison:
         if not findings:
             return
         self._say(findings)
-        part = IntegrityFindings(partial(_sorted, findings))
-        call.additions += (partial(_once, [part]),)
+        call.additions += (partial(_once, [IntegrityFindings(findings.copy)]),)
         if isinstance(call.error, IntegrityError):
             call.status = Status.DENIED
         elif call.error is None and self._refused(findings):
@@ -360,14 +333,10 @@ def _once(parts: list[EventPart], _store: str, _call: Call) -> EventPart | None:
     return parts.pop() if parts else None
 
 
-def _settled(backlog: Backlog, of: Any) -> Any:
+def _settled(backlog: Backlog, of: T) -> T:
     """Return what work of *backlog* has put into *of*."""
     backlog.settle()
-    return _sorted(of) if isinstance(of, Counter) else of
-
-
-def _sorted(found: Counter[str]) -> dict[str, int]:
-    return {str(code): number for code, number in sorted(found.items())}
+    return of
 
 
 def _ignore() -> None:

@@ -2,21 +2,19 @@
 The threads of a checkpointer, for growth and retention.
 
 A thread goes by the saver's own ``delete_thread``. For single states savers have no method that
-knows delta channels, so they are removed from the tables of the savers in memory, in SQLite and in
-PostgreSQL, as a guarded ``prune``; of any other saver they stay, and this is said.
+knows delta channels, so they are removed from the tables of the savers in SQLite and in PostgreSQL,
+as a guarded ``prune``; of any other saver they stay, and this is said.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
-
-from langgraph.checkpoint.memory import InMemorySaver
 
 from ....memory.api import Deletes, Operation, Summary, forget
 from ....memory.context import context
@@ -30,7 +28,6 @@ from .arguments import OWNERS, scope, verbatim
 from .keep_set import SavedState, StateKey, ThreadStatus, needed, saved_state, status_of
 from .saver_tables import (
     aprune,
-    check_unchanged,
     has_tables,
     prune,
     table_sizes,
@@ -85,7 +82,7 @@ class ThreadKeeper:
 
     async def measure(self, most: int) -> Sequence[RecordCount]:
         """Return states and writes by the database's own count, and the status of some threads."""
-        counts = await table_sizes(self._client) or self._in_memory()
+        counts = await table_sizes(self._client) or []
         threads = await self._some_threads(most)
         found: defaultdict[str, list[str]] = defaultdict(list)
         for each in threads[:most]:
@@ -106,8 +103,6 @@ class ThreadKeeper:
         return counts
 
     async def _some_threads(self, most: int) -> list[Any]:
-        if isinstance(self._client, InMemorySaver):
-            return list(self._client.storage)[: most + 1]
         if (known := await thread_ids(self._client, most + 1)) is not None:
             return known
         listed = await self._listed(None, limit=most)
@@ -118,23 +113,6 @@ class ThreadKeeper:
         if not self._is_asynchronous:
             return self._client.get_tuple(config)
         return await run_in_client_loop(self._client, lambda: self._client.aget_tuple(config))
-
-    def _in_memory(self) -> list[RecordCount]:
-        saver = self._client
-        if not isinstance(saver, InMemorySaver):
-            return []
-        states = [kept for spaces in saver.storage.values() for kept in spaces.values()]
-        rows = [each for kept in states for each in kept.values()]
-        writes = [each for kept in saver.writes.values() for each in kept.values()]
-        return [
-            RecordCount(kind="checkpoint", rows=len(rows), bytes=sum(len(e[0][1]) for e in rows)),
-            RecordCount(kind="write", rows=len(writes), bytes=sum(len(e[2][1]) for e in writes)),
-            RecordCount(
-                kind="blob",
-                rows=len(saver.blobs),
-                bytes=sum(len(each[1]) for each in saver.blobs.values()),
-            ),
-        ]
 
     async def page(self, after: Any | None = None) -> RecordPage:
         """Return threads, each followed by its states but the newest of each namespace."""
@@ -149,8 +127,6 @@ class ThreadKeeper:
         return RecordPage(tuple(records), threads[_AT_ONCE:] or None, tuple(unreadable))
 
     async def _threads(self) -> list[Any]:
-        if isinstance(self._client, InMemorySaver):
-            return sorted(self._client.storage, key=str)
         if (known := await thread_ids(self._client)) is not None:
             return known
         listed = await self._listed(None)
@@ -183,15 +159,12 @@ class ThreadKeeper:
         stays: dict[RecordKey, str] = {}
         for raw, records in _by_thread(due):
             thread = await self._thread(raw)
-            stay = _stays(thread, records, may_prune=self._may_prune())
+            stay = _stays(thread, records, may_prune=has_tables(self._client))
             stays.update((each.key, why) for each, why in stay)
             self._for_others[raw] = frozenset(
                 each.place[1] for each, _why in stay if each.kind == "checkpoint"
             )
         return stays
-
-    def _may_prune(self) -> bool:
-        return type(self._client) is InMemorySaver or has_tables(self._client)
 
     async def remove(self, client: Any, records: Sequence[KeptRecord]) -> None:
         """Remove threads and states that may still go; what changed meanwhile stays."""
@@ -199,7 +172,7 @@ class ThreadKeeper:
             thread = await self._thread(raw)
             # A state that stays for others' sake alone need not be whole itself.
             others = self._for_others.get(raw, frozenset())
-            stay = _stays(thread, due, others, may_prune=self._may_prune())
+            stay = _stays(thread, due, others, may_prune=has_tables(self._client))
             stays = {each.key for each, _why in stay}
             going = [each for each in due if each.key not in stays]
             if not going:
@@ -228,8 +201,7 @@ class ThreadKeeper:
             call = partial(guard.acall, operation, lambda _arguments: removed())
             await run_in_client_loop(self._client, call)
             return
-        of_kind = _prune_memory if isinstance(self._client, InMemorySaver) else prune
-        remove = partial(of_kind, self._client, thread.raw, going, before)
+        remove = partial(prune, self._client, thread.raw, going, before)
         guard.call(operation, lambda _: remove(), inline=is_thread_bound(self._client))
 
     async def left(self, records: Sequence[KeptRecord]) -> Sequence[KeptRecord]:
@@ -311,28 +283,6 @@ def _stays(
         return [(each, _NOT_HERE) for each in due]
     stays = needed(thread.states, for_others | {each.place[1] for each in due})
     return [(each, stays[each.place[1]]) for each in due if each.place[1] in stays]
-
-
-def _prune_memory(
-    saver: Any,
-    thread: Any,
-    going: Sequence[StateKey],
-    before: Collection[StateKey],
-) -> None:
-    spaces = saver.storage[thread]
-    check_unchanged([(name, each) for name, states in spaces.items() for each in states], before)
-    for name, state in going:
-        spaces[name].pop(state, None)
-        saver.writes.pop((thread, name, state), None)
-    used: set[tuple[Any, ...]] = set()
-    for name, states in spaces.items():
-        for checkpoint, _metadata, _parent in states.values():
-            versions = saver.serde.loads_typed(checkpoint)["channel_versions"]
-            used |= {(thread, name, channel, version) for channel, version in versions.items()}
-    for place in [each for each in saver.blobs if each[0] == thread and each not in used]:
-        saver.blobs.pop(place, None)
-    for name in [name for name, states in spaces.items() if not states]:
-        spaces.pop(name, None)
 
 
 def _moment_us(found: Any) -> int | None:

@@ -84,17 +84,6 @@ class ChangedMeanwhileError(RuntimeError):
         super().__init__("a thread was written to meanwhile: nothing of it was removed")
 
 
-def check_unchanged(now: Collection[StateKey], before: Collection[StateKey]) -> None:
-    """
-    Refuse to remove states of a thread that has others than *before*.
-
-    Raises:
-        ChangedMeanwhileError: It has. Another sweeper may have removed some: that is no reason.
-    """
-    if not set(now) <= set(before):
-        raise ChangedMeanwhileError
-
-
 def has_tables(client: Any) -> bool:
     """Return whether the tables of a saver are known, so that single states can be removed."""
     return _is_sqlite(client) or is_postgres(client)
@@ -216,7 +205,9 @@ def _removed(
         yield partial(cursor.execute, tables.begin)
     yield partial(cursor.execute, tables.states, (name,))
     rows = yield cursor.fetchall
-    check_unchanged([tuple(each) for each in rows], before)
+    # Another sweeper may have removed some: that is no reason.
+    if not {tuple(each) for each in rows} <= set(before):
+        raise ChangedMeanwhileError
     for statement in tables.delete:
         yield partial(cursor.executemany, statement, [(name, *each) for each in going])
     if tables.sweep:

@@ -8,7 +8,6 @@ import threading
 from contextlib import closing
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.memory import InMemoryStore
@@ -116,12 +115,10 @@ def graph_of(saver):
     return builder.compile(checkpointer=saver)
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_threads_are_counted_by_status(kind, scope, growth, tmp_path):
+def test_threads_are_counted_by_status(scope, growth, tmp_path):
     """One that waits for an answer is no finished one."""
     with closing(sqlite3.connect(tmp_path / "s.db", check_same_thread=False)) as connection:
-        bare = InMemorySaver() if kind == "memory" else SqliteSaver(connection)
-        graph = graph_of(scope.checkpointer(bare))
+        graph = graph_of(scope.checkpointer(SqliteSaver(connection)))
         for number in range(3):
             config = {"configurable": {"thread_id": f"t-{number}"}}
             graph.invoke({"asks": number == 0}, config)

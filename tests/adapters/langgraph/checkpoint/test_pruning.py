@@ -128,7 +128,6 @@ def in_async_postgres(exits, _folder, pool):
 
 
 _SAVERS = {
-    "memory": lambda *_: InMemorySaver(),
     "sqlite": in_sqlite,
     "aiosqlite": in_aiosqlite,
     "postgres": in_postgres,
@@ -214,6 +213,24 @@ def test_of_a_saver_in_a_pipeline_older_states_stay(tmp_path, monkeypatch, postg
         world.sweep(capsys)
 
         assert checkpoints(threads, "t") == before
+        reasons = [why for _kind, _purpose, why in world.staying(capsys)]
+        assert any("cannot be removed" in why for why in reasons)
+
+
+def test_of_a_saver_without_tables_older_states_stay_and_whole_threads_go(
+    tmp_path, monkeypatch, capsys
+):
+    """In memory there is nothing that a process does not end anyway."""
+    world = KeptWorld(tmp_path, monkeypatch, POLICY)
+    with closing(world.scope):
+        threads = Threads(world, InMemorySaver())
+        threads.run("t", "plain")
+        threads.run("over", "plain", purpose="support")
+        before = checkpoints(threads, "t")
+        world.live(31)
+        world.sweep(capsys)
+
+        assert (checkpoints(threads, "t"), checkpoints(threads, "over")) == (before, 0)
         reasons = [why for _kind, _purpose, why in world.staying(capsys)]
         assert any("cannot be removed" in why for why in reasons)
 

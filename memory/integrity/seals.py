@@ -161,12 +161,8 @@ class SealIndex:
     def _add(self, name: str, entries: Sequence[PlaceWrite]) -> None:
         known = self._entries.setdefault(name, [])
         # An own event comes back from the trail: the same begin and number, and a later end.
-        have = {(each.begun_us, each.number) for each in known} if len(entries) > 1 else None
-        for each in entries:
-            same = (each.begun_us, each.number)
-            if same in have if have is not None else _has(known, same):
-                continue
-            known.append(each)
+        have = {(each.begun_us, each.number) for each in known} if entries else ()
+        known += [each for each in entries if (each.begun_us, each.number) not in have]
         if len(known) > MOST_OF_ONE:
             known.sort()
             del known[:-MOST_OF_ONE]
@@ -174,10 +170,6 @@ class SealIndex:
         if len(self._entries) > MOST_NAMES:
             gone, _ = self._entries.popitem(last=False)
             self._looked_up.pop(gone, None)
-
-
-def _has(known: Sequence[PlaceWrite], same: tuple[int, float]) -> bool:
-    return any((each.begun_us, each.number) == same for each in known)
 
 
 def standing(entries: Iterable[PlaceWrite], at_us: int) -> set[float]:

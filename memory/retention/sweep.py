@@ -265,60 +265,57 @@ class Sweeper:
         plan = RetentionPlan(now_us=self._trail.now_us())
         plan.pins = sum(each.kind == "memory" for each in holds)
         plan.holds = len(holds) - plan.pins
-        planning = _Planning(runner, self.judge(), plan, most)
+        judge = self.judge()
         plan.swept += self._swept()
         for each in plan.swept:
             self.tell(f"looking through {each.name}")
-            planning.add(each)
+            _add(plan, each, judge, runner, most)
         others = self._stores().keys() - {each.name for each in plan.swept}
         plan.remarks += [f"{each}: nothing of it can be listed, so all stays" for each in others]
         return plan
 
 
-class _Planning:
-    """The making of a plan, store by store."""
+def _add(
+    plan: RetentionPlan, swept: SweptStore, judge: RecordJudge, runner: SubjectDataRunner, most: int
+) -> None:
+    """Add the records of a store to *plan*."""
+    name = swept.name
+    found = {each.record.key: each for each in _judged(plan, swept, judge, runner)}
+    for each in judge.too_many(list(found.values())):
+        why = judge.held(swept.provider.store, each)
+        found[each.record.key] = each._replace(due=None, stays=why) if why else each
+    due = _without_parts([each for each in found.values() if each.due])
+    spared = runner.run(swept.keeper.spared([each.record for each in due]))
+    going = {each.record.key for each in due if each.record.key not in spared}
+    # A thread that goes takes its states along: they are told with it.
+    gone = {each.record.thread for each in due if each.record.kind == "thread"}
+    for key, each in found.items():
+        if key in going:
+            _total(plan.going, name, each, each.due or "")
+            if len(plan.due) < most:
+                plan.due.append(DueRecord(name, each))
+        elif (why := spared.get(key) or each.stays) is not None:
+            _total(plan.staying, name, each, why)
+        elif each.record.kind != "checkpoint" or each.record.thread not in gone:
+            plan.young[name] += 1
 
-    def __init__(
-        self, runner: SubjectDataRunner, judge: RecordJudge, plan: RetentionPlan, most: int
-    ) -> None:
-        self._runner, self._judge, self._plan, self._most = runner, judge, plan, most
 
-    def add(self, swept: SweptStore) -> None:
-        """Add the records of a store."""
-        name, plan, judge = swept.name, self._plan, self._judge
-        found = {each.record.key: each for each in self._judged(swept)}
-        for each in judge.too_many(list(found.values())):
-            why = judge.held(swept.provider.store, each)
-            found[each.record.key] = each._replace(due=None, stays=why) if why else each
-        due = _without_parts([each for each in found.values() if each.due])
-        spared = self._runner.run(swept.keeper.spared([each.record for each in due]))
-        going = {each.record.key for each in due if each.record.key not in spared}
-        # A thread that goes takes its states along: they are told with it.
-        gone = {each.record.thread for each in due if each.record.kind == "thread"}
-        for key, each in found.items():
-            if key in going:
-                _total(plan.going, name, each, each.due or "")
-                if len(plan.due) < self._most:
-                    plan.due.append(DueRecord(name, each))
-            elif (why := spared.get(key) or each.stays) is not None:
-                _total(plan.staying, name, each, why)
-            elif each.record.kind != "checkpoint" or each.record.thread not in gone:
-                plan.young[name] += 1
-
-    def _judged(self, swept: SweptStore) -> Iterator[AgedRecord]:
-        after: Any | None = None
-        while True:
-            try:
-                page = self._runner.run(swept.keeper.page(after))
-            except Exception as exc:  # noqa: BLE001 - of whatever kind: what was not read stays
-                said = f"listing it raised {type(exc).__name__}, and the rest stays"
-                self._plan.remarks.append(f"{swept.name}: {said}")
-                return
-            self._plan.remarks += [f"{swept.name}: {line}, and stays" for line in page.unreadable]
-            yield from self._judge.judge(swept.provider.store, page.records)
-            after = page.after
-            if after is None:
-                return
+def _judged(
+    plan: RetentionPlan, swept: SweptStore, judge: RecordJudge, runner: SubjectDataRunner
+) -> Iterator[AgedRecord]:
+    after: Any | None = None
+    while True:
+        try:
+            page = runner.run(swept.keeper.page(after))
+        except Exception as exc:  # noqa: BLE001 - of whatever kind: what was not read stays
+            said = f"listing it raised {type(exc).__name__}, and the rest stays"
+            plan.remarks.append(f"{swept.name}: {said}")
+            return
+        plan.remarks += [f"{swept.name}: {line}, and stays" for line in page.unreadable]
+        yield from judge.judge(swept.provider.store, page.records)
+        after = page.after
+        if after is None:
+            return
 
 
 def _without_parts(due: Sequence[AgedRecord]) -> list[AgedRecord]:

@@ -345,6 +345,9 @@ stream-kills: $(STAMP)  ## Kill the stream of the audit trail, its writers and K
 keeping-kills: $(STAMP)  ## Kill sweepers of retention a hundred times, in three savers, and look for damaged threads: ARGS="--threads N --kills N"
 	@$(PY) -W ignore -m tests.kit.keeping_kills $(ARGS)
 
+bench-retention: $(STAMP)  ## Measure guarded calls beside a sweep of 100,000 rows, in blocks that take turns: ARGS="--rows N --due N"
+	@$(PY) -W ignore -m benchmarks.retention $(ARGS)
+
 audit-kills: $(STAMP)  ## Kill four writers of the audit trail a hundred times on SQLite and PostgreSQL: ARGS="--rounds N"
 	@$(PY) -m tests.kit.audit_kills $(ARGS)
 

@@ -109,7 +109,11 @@ def _put(row: _Row, new: Sequence[str], memo: Memo) -> Statements:
     others = [each for each in (stored, stored | inline) if each != digests]
     state = state._replace(others=tuple([*state.value[:-1], each] for each in others))
     return Statements(
-        values=(state, *_seeds(thread, namespace, values)),
+        values=(
+            state,
+            *([] if row.parent is None else [_parent(row)]),
+            *_seeds(thread, namespace, values),
+        ),
         # Nobody has written to a checkpoint that is new.
         members=(_tasks(row),),
         newest=_order(thread, namespace, row.checkpoint_id),
@@ -209,7 +213,11 @@ def _read(row: _Row, memo: Memo, *, is_whole: bool, is_misplaced: bool) -> State
         _note(known, name, row.versions.get(name), of)
     state = _state(row, digests)._replace(is_misplaced=is_misplaced)
     return Statements(
-        values=(state, *_writes(thread, namespace, row.checkpoint_id, row.writes)),
+        values=(
+            state,
+            _parent(row),
+            *_writes(thread, namespace, row.checkpoint_id, row.writes),
+        ),
         members=(_tasks(row),),
         newest=_order(thread, namespace, row.checkpoint_id, is_whole=is_whole),
     )
@@ -252,11 +260,18 @@ def _state(row: _Row, digests: dict[str, str]) -> Value:
     said = _digest(row.metadata)
     return Value(
         ("state", row.thread, row.namespace, row.checkpoint_id),
-        [row.parent, *row.about, said, digests],
+        [*row.about, said, digests],
         roots=_roots(row.thread),
         made=order_of(row.checkpoint_id),
         is_partial=_OPAQUE in digests.values() or said == _OPAQUE,
     )
+
+
+def _parent(row: _Row) -> Value:
+    # Apart from the state: a prune takes a parent away from what it keeps.
+    place = "parent", row.thread, row.namespace, row.checkpoint_id
+    parent = ABSENT if row.parent is None else row.parent
+    return Value(place, parent, roots=_roots(row.thread), made=order_of(row.checkpoint_id))
 
 
 def _tasks(row: _Row) -> Members:

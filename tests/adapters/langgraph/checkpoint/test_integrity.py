@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 from langgraph.checkpoint.base import create_checkpoint, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -307,6 +308,27 @@ def test_observed_findings_are_in_the_event_of_their_read(sealed, database):
     assert [dict(each.measurements()) for each in outcome.parts] == [{"changed": 1}]
     assert [(each.fields(), each.sealed()) for each in clean.parts] == [({}, None)]
     assert findings(scope) == {"changed": 1}
+
+
+def test_a_parent_that_a_prune_removed_is_no_finding(sealed, postgres_pool):
+    """PostgresSaver leaves what it keeps without a parent; of a thread it did not prune one is."""
+    bare = PostgresSaver(postgres_pool)
+    bare.setup()
+    saver = sealed().checkpointer(bare)
+    for thread in ("t", "edited"):
+        write(saver, thread=thread)
+    saver.prune(["t"], strategy="keep_latest")
+    with postgres_pool.connection() as connection:
+        connection.execute(
+            "UPDATE checkpoints SET parent_checkpoint_id = NULL WHERE thread_id = 'edited'"
+        )
+    scope = sealed("refuse_unknown")
+    reader = scope.checkpointer(bare)
+
+    assert reader.get_tuple(HEAD).parent_config is None
+    assert findings(scope) == {}
+    with pytest.raises(IntegrityError, match="missing"):
+        reader.get_tuple({"configurable": {"thread_id": "edited"}})
 
 
 def test_what_waits_to_be_compared_is_bounded(sealed, database):

@@ -18,7 +18,7 @@ from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.bench import Bench, journalling
 from tests.kit.customer_records import async_postgres_pool_at, postgres_pool_at
-from tests.kit.patience import GIVE_UP_S
+from tests.kit.patience import GIVE_UP_S, UNHURRIED
 
 
 class Collector:
@@ -38,6 +38,13 @@ class Collector:
 
     def close(self, timeout_s: float, /) -> None:
         return
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have scopes wait for their store, however slow the machine is."""
+    for name, value in UNHURRIED.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")

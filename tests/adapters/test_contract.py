@@ -10,6 +10,7 @@ from tests.kit.adapter_cases import CASES, hosted_account
 
 
 @pytest.mark.filterwarnings("ignore:`recreate_collection` method is deprecated")
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("name", CASES)
 def test_an_adapter_keeps_the_contract(name, monkeypatch):
     """All that `check_adapter` asks of an adapter, for each kind of client and of method."""

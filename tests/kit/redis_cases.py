@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,7 @@ class RedisServer:
         place = ("--port", "0", "--unixsocket", self.socket, "--dir", str(self.folder))
         self._command = [str(lite / "bin" / "redis-server"), *place, *persists, *loads]
         self._process: subprocess.Popen[bytes] | None = None
+        self._open: list[AsyncIterator[None]] = []
         self.start()
 
     def start(self) -> None:
@@ -98,8 +99,10 @@ class RedisServer:
         return index
 
     async def async_index(self, storage: str = "hash") -> AsyncSearchIndex:
-        """Return the same, asynchronous."""
+        """Return the same, asynchronous. Its connections are closed as the event loop ends."""
         client = redis.asyncio.Redis(unix_socket_path=self.socket)
+        self._open.append(opened := _open(client))
+        await anext(opened)
         index = AsyncSearchIndex.from_dict(_schema(storage, None), redis_client=client)
         await index.create()
         for _ in range(1_000):
@@ -107,6 +110,14 @@ class RedisServer:
                 break
             await asyncio.sleep(0.01)
         return index
+
+
+async def _open(client: redis.asyncio.Redis) -> AsyncIterator[None]:
+    """Close *client* where the event loop ends, which ends the generators that began in it."""
+    try:
+        yield
+    finally:
+        await client.aclose()
 
 
 def _folder_of(package: str) -> str:

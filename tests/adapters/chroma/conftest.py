@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.kit.chroma_cases import ChromaServer
-from tests.kit.patience import UNHURRIED
 
 
 @pytest.fixture(scope="session")
@@ -14,10 +13,3 @@ def chroma_server(tmp_path_factory):
     server = ChromaServer(tmp_path_factory.mktemp("chroma"))
     yield server
     server.kill()
-
-
-@pytest.fixture
-def unhurried(monkeypatch):
-    """Have scopes wait for the server, however slow the machine is."""
-    for name, value in UNHURRIED.items():
-        monkeypatch.setenv(name, value)

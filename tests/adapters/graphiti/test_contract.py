@@ -11,6 +11,7 @@ graphs = pytest.importorskip("tests.kit.graphs", reason="needs mnemoscope[graphi
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("unhurried")
 def test_a_graph_keeps_the_contract():
     """All that `check_adapter` asks of an adapter, of a graph on Kuzu."""
     check_adapter(graphs.graph_case())

@@ -12,6 +12,7 @@ from tests.kit.vector_tables import table_case
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_a_described_table_keeps_the_contract(is_async, postgres_url):
     """All that `check_adapter` asks of an adapter, of a real PostgreSQL."""

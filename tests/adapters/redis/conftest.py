@@ -6,7 +6,6 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.kit.patience import UNHURRIED
 from tests.kit.redis_cases import RedisServer
 
 
@@ -19,10 +18,3 @@ def redis_server():
     server = RedisServer()
     yield server
     server.close()
-
-
-@pytest.fixture
-def unhurried(monkeypatch):
-    """Have scopes wait for the server, however slow the machine is."""
-    for name, value in UNHURRIED.items():
-        monkeypatch.setenv(name, value)

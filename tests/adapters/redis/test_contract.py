@@ -19,8 +19,6 @@ def test_an_index_keeps_the_contract(storage, vector, redis_server):
     check_adapter(redis_case(lambda: redis_server.index(storage), vector=vector))
 
 
-# The contract makes clients and closes none: their sockets outlive the event loop.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @STORAGES
 def test_an_asynchronous_index_keeps_the_contract(storage, vector, redis_server):
     """The same, of an ``AsyncSearchIndex``."""

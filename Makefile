@@ -11,12 +11,19 @@ unexport PYTHONDONTWRITEBYTECODE
 # Long conversations in LoCoMo's form, which are not part of this project.
 CONVERSATIONS ?= ../shared/data/locomo
 
-# The oldest one, for the lowest versions: newer ones have no wheels of them.
+# The oldest one, for the lowest versions, where PYTHON=… names none.
 OLDEST_PYTHON ?= $(shell for p in python3.11 "$$HOME"/.pyenv/versions/3.11*/bin/python; do \
 	command -v "$$p" && exit; done; echo $(PYTHON))
+LOWEST_PYTHON = $(if $(filter file,$(origin PYTHON)),$(OLDEST_PYTHON),$(PYTHON))
 
-LOWEST = .venv-lowest/.installed
+# An environment for each Python.
+version_of = $(shell "$(1)" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+LOWEST = .venv-lowest-$(call version_of,$(LOWEST_PYTHON))
+NEWEST = .venv-newest-$(call version_of,$(PYTHON))
 PACKAGES = memory telemetry adapters audit
+
+# Of the adapters' tests, those of other people's libraries: commands, console and webhooks are ours.
+ON_WRAPPED = tests/adapters --ignore=tests/adapters/cli --ignore=tests/adapters/console --ignore=tests/adapters/webhooks
 
 # Each framework has a folder, whose environment is .venv-doors/NAME: make test-doors DOORS="NAME NAME"
 DOORS ?= $(patsubst tests/doors/%/requirements.txt,%,$(sort $(wildcard tests/doors/*/requirements.txt)))
@@ -78,25 +85,30 @@ test-long: $(STAMP)  ## Run the tests that take seconds each, and the random one
 	@LONG_TESTS=1 $(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "(long or short or sampled or hypothesis) and not fault" $(ARGS)
 
 # Our own bounds are pinned: what a test needs besides cannot raise one unseen.
-$(LOWEST): $(UV) pyproject.toml
-	@$(UV) venv --quiet --clear --python "$(OLDEST_PYTHON)" .venv-lowest
-	@.venv-lowest/bin/python -m tests.kit.bounds >.venv-lowest/bounds.txt
-	@$(UV) pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --constraint .venv-lowest/bounds.txt --group test --editable '.[all,postgres]'
+.venv-lowest-%/.installed: pyproject.toml tests/kit/bounds.py | $(UV)
+	@$(UV) venv --quiet --clear --python "$(LOWEST_PYTHON)" $(@D)
+	@$(@D)/bin/python -m tests.kit.bounds >$(@D)/bounds.txt
+	@$(UV) pip install --quiet --python $(@D)/bin/python --resolution lowest-direct --constraint $(@D)/bounds.txt --group test --editable '.[all,postgres]'
 	@touch $@
 
-test-bounds: $(LOWEST)  ## Import everything and call every method of every adapter with the lowest versions
-	@echo "==> each method and sink with the lowest versions"
-	@.venv-lowest/bin/python -m pytest -n 2 -q $(OF_EACH) $(ARGS)
+test-bounds:  ## Import everything and run the adapters' shorter tests with the lowest versions: PYTHON=…
+	@$(MAKE) -s --no-print-directory $(LOWEST)/.installed
+	@echo "==> each sink and adapter with the lowest versions, in $(LOWEST)"
+	@$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -q -m "not fault and not long" $(OF_EACH) $(ON_WRAPPED) $(ARGS)
 
-test-lowest: $(LOWEST)  ## Run the tests of adapters and telemetry with the lowest versions that pyproject.toml allows
-	@echo "==> tests with the lowest versions"
-	@.venv-lowest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ON_LIBRARIES) $(ARGS)
+# What was tested is written down, for docs/supported.md, where all of it passed.
+test-lowest:  ## Run the tests of adapters and telemetry with the lowest versions that pyproject.toml allows: PYTHON=…
+	@$(MAKE) -s --no-print-directory $(LOWEST)/.installed
+	@echo "==> tests with the lowest versions, in $(LOWEST)"
+	@$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ON_LIBRARIES) $(ARGS)
+	@$(if $(ARGS),,$(LOWEST)/bin/python -m tests.kit.supported lowest)
 
-test-newest: $(UV)  ## Run them with the newest versions that there are, whatever constraints.txt says
-	@echo "==> tests with the newest versions"
-	@$(UV) venv --quiet --clear --python "$(PYTHON)" .venv-newest
-	@$(UV) pip install --quiet --python .venv-newest/bin/python --resolution highest --group test --editable '.[all,postgres]'
-	@.venv-newest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ON_LIBRARIES) $(ARGS)
+test-newest: $(UV)  ## Run them with the newest versions that there are, whatever constraints.txt says: PYTHON=…
+	@echo "==> tests with the newest versions, in $(NEWEST)"
+	@$(UV) venv --quiet --clear --python "$(PYTHON)" $(NEWEST)
+	@$(UV) pip install --quiet --python $(NEWEST)/bin/python --resolution highest --group test --editable '.[all,postgres]'
+	@$(NEWEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ON_LIBRARIES) $(ARGS)
+	@$(if $(ARGS),,$(NEWEST)/bin/python -m tests.kit.supported newest)
 
 # Their requirements name us too, with the extra that they need. No constraints: theirs exclude ours.
 .venv-doors/%/.installed: tests/doors/%/requirements.txt tests/doors/tools.txt pyproject.toml | $(UV)

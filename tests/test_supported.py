@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
+from packaging.version import Version
 
-from tests.kit.supported import KINDS, PAGE, ROOT, SUPPORTED, written
+from tests.kit.bounds import pins
+from tests.kit.supported import BOUNDED, KINDS, PAGE, ROOT, SUPPORTED, TESTED, written
 
 PROOFS = [(row, kind) for row in SUPPORTED for kind in row.proofs]
 
@@ -16,6 +19,19 @@ def test_its_versions_are_those_that_the_tests_run_with():
     page = PAGE.read_text("utf-8")
 
     assert written(page) == page
+
+
+def test_the_lowest_versions_that_passed_are_our_bounds():
+    """Where one was raised, it is to be tested anew: by `make test-lowest` on each Python."""
+    tested = json.loads(TESTED.read_text("utf-8"))["lowest"]
+    bounds = dict(each.partition(";")[0].strip().split("==") for each in pins())
+
+    assert [
+        f"{name} on {python}"
+        for python, versions in tested.items()
+        for name in BOUNDED
+        if Version(versions[name]) != Version(bounds[name])
+    ] == []
 
 
 @pytest.mark.parametrize(

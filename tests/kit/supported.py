@@ -5,12 +5,20 @@ The table of what is supported, in docs/supported.md: versions of what is tested
 
 writes it anew. Versions are those of the environment that runs this, and of the environments of
 tests/doors, which their requirements pin.
+
+    python -m tests.kit.supported lowest
+
+writes down that the tests passed with the versions of the environment that runs this, as do
+`make test-lowest` and `make test-newest` where nothing failed.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 import tomllib
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +27,8 @@ from tests.kit.bounds import pins
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "supported.md"
+TESTED = Path(__file__).with_name("tested_versions.json")
+"""Versions by library, by Python, by `lowest` and `newest`: what passed."""
 KINDS = ("contract", "conformance", "quick start", "export and erasure")
 
 _ADAPTERS = "tests/adapters"
@@ -364,17 +374,37 @@ def support_table() -> str:
 
 
 def version_table() -> str:
-    """Return the lowest version of each library that is tested, and the one of the other tests."""
-    lowest = dict(each.partition(";")[0].strip().split("==") for each in pins())
+    """Return the versions of each library that are tested, and on which Pythons they passed."""
     required = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    tested = json.loads(TESTED.read_text("utf-8"))
+    newest = tested["newest"].values()
+    lowest = dict(each.partition(";")[0].strip().split("==") for each in pins())
+    pinned = (ROOT / "constraints.txt").read_text("utf-8").replace("_", "-").splitlines()
+    low, high = (_listed(tested[kind]) for kind in ("lowest", "newest"))
     lines = [
-        f"Python {required['requires-python']}.",
+        f"Python {required['requires-python']}. The lowest passed on {low}, the newest on {high}.",
         "",
-        "| library | lowest | all other tests |",
-        "|---|---|---|",
-        *(f"| {name} | {lowest[name]} | {version(name)} |" for name in BOUNDED),
+        "| library | lowest | all other tests | newest |",
+        "|---|---|---|---|",
     ]
+    for name in BOUNDED:
+        others = next(each.partition("==")[2] for each in pinned if each.startswith(f"{name}=="))
+        highest = ", ".join(sorted({versions[name] for versions in newest}))
+        lines.append(f"| {name} | {lowest[name]} | {others} | {highest or 'not yet'} |")
     return "\n".join(lines)
+
+
+def _listed(pythons: Iterable[str]) -> str:
+    *others, last = sorted(pythons) or ["none yet"]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def record(kind: str) -> None:
+    """Write down that the tests passed here, with the `lowest` or the `newest` versions."""
+    tested = json.loads(TESTED.read_text("utf-8"))
+    here = ".".join(map(str, sys.version_info[:2]))
+    tested[kind] = dict(sorted({**tested[kind], here: {n: version(n) for n in BOUNDED}}.items()))
+    TESTED.write_text(json.dumps(tested, indent=2) + "\n", "utf-8")
 
 
 def written(page: str) -> str:
@@ -387,4 +417,7 @@ def written(page: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8")
+    if sys.argv[1:]:
+        record(sys.argv[1])
+    else:
+        PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8")

@@ -243,3 +243,13 @@ async def test_arguments_are_not_touched(ask):
     await ask("query_points", COLLECTION, query=[1.0, 0.1], query_filter=query_filter)
 
     assert (points, query_filter) == before
+
+
+async def test_what_the_client_deprecates_fails_a_test(ask):
+    """Behind the guard as bare: of what a library of ours gives up, the tests tell us first."""
+    arguments = {"collection_name": COLLECTION, **WRITES["recreate_collection"]}
+
+    with pytest.raises(DeprecationWarning, match="recreate_collection"):
+        await ask.bare("recreate_collection", **arguments)
+    with pytest.raises(DeprecationWarning, match="recreate_collection"):
+        await ask("recreate_collection", **arguments)

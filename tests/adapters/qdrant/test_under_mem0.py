@@ -90,7 +90,6 @@ def inner():
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
 

@@ -27,6 +27,8 @@ from tests.kit.chroma_cases import (
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.remains import found_in
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 ADA = "ada.lovelace@example.com"
 
 

@@ -12,17 +12,17 @@ import asyncio
 import copy
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import copy_context
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from ...telemetry.event.event import OperationClass
 from ..api import Arguments, Method
 from ..context import context
 from ..errors import ScopeError
-from ..subject_data.records import PAGE_SIZE, DataSubject, SubjectRecord
+from ..subject_data.records import PAGE_SIZE, DataSubject, SubjectDataProvider, SubjectRecord
 from .adapter_trial import AdapterCase, Trial, trial
 from .toxic import READS
 
@@ -39,11 +39,9 @@ Build: TypeAlias = Callable[["_Owned", str, str], Arguments | None]
 
 def each_customer_is_served(case: AdapterCase, runner: asyncio.Runner) -> Iterator[str]:
     """Each call that names the customer of its context is made, and finds what they wrote."""
-    if case.customer is None:
-        return
-    with trial(case, runner, tenancy="enforce") as tried:
-        owned, found = _Owned(case, tried), False
-        for name, method in tried.methods():
+    found = False
+    with _owned(case, runner) as owned:
+        for name, method in owned.methods.items():
             if not owned.names_customer(name):
                 continue
             answer = owned.ask(name, case.calls[name](THEIRS), case.customer)
@@ -57,8 +55,6 @@ def each_customer_is_served(case: AdapterCase, runner: asyncio.Runner) -> Iterat
 
 def nothing_is_another_customers(case: AdapterCase, runner: asyncio.Runner) -> Iterator[str]:
     """Whoever is named, whatever ids are given, in batches, and inside of another call."""
-    if case.customer is None:
-        return
     for way, build in _WAYS.items():
         yield from (f"{each}, {way}" for each in _attacked(case, runner, build))
     nested = _attacked(case, runner, _naming_nobody, is_nested=True)
@@ -69,25 +65,21 @@ def _attacked(
     case: AdapterCase, runner: asyncio.Runner, build: Build, *, is_nested: bool = False
 ) -> Iterator[str]:
     # First: a case may know what is in the latest store that it made.
-    with trial(case, runner, tenancy="enforce") as tried:
-        empty = _Owned(case, tried)
+    with _owned(case, runner) as empty:
         reads = [name for name, each in empty.methods.items() if each.op_class in READS]
         blank = {
             name: empty.asked(name, arguments, is_nested=is_nested)
             for name in reads
             if (arguments := build(empty, name, THEIRS)) is not None
         }
-    with trial(case, runner, tenancy="enforce") as tried:
-        yield from _Owned(case, tried).attacked(build, blank, is_nested=is_nested)
+    with _owned(case, runner) as owned:
+        yield from owned.attacked(build, blank, is_nested=is_nested)
 
 
 def no_id_is_another_customers(case: AdapterCase, runner: asyncio.Runner) -> Iterator[str]:
     """Not one that looks like theirs to a database, a path or a pattern."""
-    if case.customer is None:
-        return
-    with trial(case, runner, tenancy="enforce") as tried:
-        owned = _Owned(case, tried)
-        for hostile in _hostile(case.customer):
+    with _owned(case, runner) as owned:
+        for hostile in _hostile(owned.customer):
             owned.other = hostile
             found = list(owned.attacked(_naming_itself, {}, looks_once=True))
             yield from (f"{each}, to the id {hostile!a}" for each in found)
@@ -95,12 +87,9 @@ def no_id_is_another_customers(case: AdapterCase, runner: asyncio.Runner) -> Ite
 
 def customers_are_served_at_once(case: AdapterCase, runner: asyncio.Runner) -> Iterator[str]:
     """A hundred calls of two customers: each is answered, and with what is its own."""
-    if case.customer is None:
-        return
-    with trial(case, runner, tenancy="enforce") as tried:
-        owned = _Owned(case, tried)
+    with _owned(case, runner) as owned:
         owned.fill()
-        for name, method in tried.methods():
+        for name, method in owned.methods.items():
             if method.op_class not in READS or not owned.names_customer(name):
                 continue
             if THEIRS not in repr(owned.ask(name, case.calls[name](THEIRS), case.customer)):
@@ -115,28 +104,23 @@ def customers_are_served_at_once(case: AdapterCase, runner: asyncio.Runner) -> I
 
 def an_erasure_is_of_one_customer(case: AdapterCase, runner: asyncio.Runner) -> Iterator[str]:
     """Nothing of theirs goes with somebody whose id looks like theirs."""
-    if case.customer is None:
-        return
-    with trial(case, runner, tenancy="enforce") as tried:
-        owned = _Owned(case, tried)
+    with _owned(case, runner) as owned:
         owned.fill()
-        provider = next(iter(tried.scope.subject_data.named().values()), None)
+        provider = provider_of(owned.tried)
         if provider is None or provider.unavailable is not None:
             return
         before = owned.held()
-        others = (owned.other, *_hostile(case.customer))
+        others = (owned.other, *_hostile(owned.customer))
         # A store may strip ids, as mem0 does: the two are one customer there.
         for other in (each for each in others if each.strip() != case.customer):
             with suppress(Exception):  # an id that the store cannot have is refused
-                tried.settled(provider.erase(DataSubject(customer=other)))
+                owned.tried.settled(provider.erase(DataSubject(customer=other)))
         if owned.held() != before:
             yield "an erasure of somebody else takes this customer's memories too"
 
 
 def tenants_are_kept_apart(case: AdapterCase, runner: asyncio.Runner) -> Iterator[str]:
     """A call that names another tenant than its context is refused; events have the context's."""
-    if case.customer is None:
-        return
     with trial(case, runner, tenancy="enforce") as tried:
         for name, method in tried.methods():
             named = _scope_of(method, case.calls[name](OURS)).tenant
@@ -160,6 +144,11 @@ RULES: tuple[Callable[[AdapterCase, asyncio.Runner], Iterator[str]], ...] = (
 )
 
 
+def provider_of(tried: Trial) -> SubjectDataProvider | None:
+    """Return what lists the records of the store, if its binding has it."""
+    return next(iter(tried.scope.subject_data.named().values()), None)
+
+
 def records_of(tried: Trial, customer: str) -> list[SubjectRecord]:
     """
     Return what the store's binding lists about *customer*.
@@ -167,7 +156,7 @@ def records_of(tried: Trial, customer: str) -> list[SubjectRecord]:
     Raises:
         AssertionError: A page is larger than a page may be.
     """
-    provider = next(iter(tried.scope.subject_data.named().values()), None)
+    provider = provider_of(tried)
     records: list[SubjectRecord] = []
     after: Any | None = None
     while provider is not None and provider.unavailable is None:
@@ -180,6 +169,12 @@ def records_of(tried: Trial, customer: str) -> list[SubjectRecord]:
         if (after := page.after) is None:
             break
     return records
+
+
+@contextmanager
+def _owned(case: AdapterCase, runner: asyncio.Runner) -> Generator[_Owned]:
+    with trial(case, runner, tenancy="enforce") as tried:
+        yield _Owned(case, tried)
 
 
 class _Owned:
@@ -198,9 +193,13 @@ class _Owned:
 
     def ask(self, name: str, arguments: Arguments, customer: str | None) -> Any:
         """Return what a call in the context of *customer* answers or raises."""
+        return self._answer_of(customer, lambda: self.tried.call(name, arguments))
+
+    @staticmethod
+    def _answer_of(customer: str | None, ask: Callable[[], Any]) -> Any:
         try:
             with nullcontext() if customer is None else context(customer=customer):
-                return self.tried.call(name, arguments)
+                return ask()
         except Exception as exc:  # noqa: BLE001 - whatever it is, it is looked at
             return exc
 
@@ -295,11 +294,7 @@ class _Owned:
             return await method(**arguments)
 
         outer = awaited if inspect.iscoroutinefunction(method) else called
-        try:
-            with nullcontext() if customer is None else context(customer=customer):
-                return self.tried.settled(outer())
-        except Exception as exc:  # noqa: BLE001 - whatever it is, it is looked at
-            return exc
+        return self._answer_of(customer, lambda: self.tried.settled(outer()))
 
     def held(self) -> list[list[str]]:
         """Return what is known of the customer, whatever is asked."""
@@ -339,60 +334,36 @@ def _words(answer: Any) -> list[str]:
     return sorted(re.split(r"\W+", repr(answer)))
 
 
-def _naming_the_other(owned: _Owned, name: str, text: str) -> Arguments | None:
-    return owned.case.calls[name](text)
-
-
-def _naming_itself(owned: _Owned, name: str, text: str) -> Arguments | None:
+def _naming_itself(owned: _Owned, name: str, text: str) -> Arguments:
     renamed: Arguments = _renamed(owned.case.calls[name](text), owned.customer, owned.other)
     return renamed
 
 
-def _naming_nobody(owned: _Owned, name: str, text: str) -> Arguments | None:
-    given = owned.case.calls[name](text)
-    return {
-        each: value
-        for each, value in given.items()
-        if _renamed({each: value}, owned.customer, "") == {each: value}
-    }
+def _naming_nobody(owned: _Owned, name: str, text: str) -> Arguments:
+    given = owned.case.calls[name](text).items()
+    return {each: x for each, x in given if _renamed({each: x}, owned.customer, "") == {each: x}}
 
 
 def _naming_both(owned: _Owned, name: str, text: str) -> Arguments | None:
     theirs, given = owned.case.calls[name](text), _naming_itself(owned, name, text)
-    batches: Arguments = {
-        each: value + theirs[each]
-        for each, value in (given or {}).items()
-        if value.__class__ is list
-    }
-    return {**(given or {}), **batches} if batches else None
+    batches = {each: x + theirs[each] for each, x in given.items() if x.__class__ is list}
+    return {**given, **batches} if batches else None
 
 
 _WAYS: Mapping[str, Build] = {
-    "naming the other": _naming_the_other,
+    "naming the other": lambda owned, name, text: owned.case.calls[name](text),
     "naming itself, by the other's ids": _naming_itself,
     "naming nobody": _naming_nobody,
     "naming both in one batch": _naming_both,
 }
 
 
-class _Pattern(NamedTuple):
-    before: str
-    after: str
-
-
 def _hostile(customer: str) -> list[str]:
     """Return ids of other customers that a store may take for that of *customer*, or for all."""
-    around = [
-        _Pattern("", "' OR '1'='1"), _Pattern("", '"} OR {"'), _Pattern("../", ""),
-        _Pattern("", "\x00"), _Pattern("", "%"), _Pattern("", "?"), _Pattern("", ".*"),
-        _Pattern("", "/.."), _Pattern(" ", "\n"), _Pattern("", "\u200b"),
-    ]  # fmt: skip
+    behind = ("' OR '1'='1", '"} OR {"', "\x00", "%", "?", ".*", "/..", "\u200b")
     whole = ["%", "_" * len(customer), ".*", "..", "null", "None", "0", customer[:-1]]
-    return [
-        *whole,
-        customer.swapcase(),
-        *(f"{each.before}{customer}{each.after}" for each in around),
-    ]
+    around = [f"../{customer}", f" {customer}\n", *(customer + each for each in behind)]
+    return [*whole, customer.swapcase(), *around]
 
 
 def _renamed(value: Any, old: str, new: str) -> Any:

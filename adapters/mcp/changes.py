@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from enum import IntEnum, StrEnum
 from typing import Any, Final, cast
 
-from .schemas import TEXTS, Schema, alternatives, canonical, encoded, validator_inside
+from .schemas import TEXTS, Schema, alternatives, canonical, encoded, is_accepted
 
 
 class Severity(IntEnum):
@@ -190,8 +190,9 @@ class _Comparison:
     ) -> Iterator[Change]:
         values = old["enum"]
         # Values are few: each is asked for, in place of a comparison of what says the same.
-        checks = [validator_inside(each, self._new) for each in afters]
-        refused = [each for each in values if not any(check.accepts(each) for check in checks)]
+        refused = [
+            each for each in values if not any(is_accepted(each, a, self._new) for a in afters)
+        ]
         yield from _texts(old, closest, path)
         if refused:
             removed = "enum" in closest and len(refused) < len(values)
@@ -207,8 +208,7 @@ class _Comparison:
         found = list(_texts(old, new, path))
         before, after = old.get("type"), new.get("type")
         if "enum" in old:
-            check = validator_inside(new, self._new)
-            accepted = any(check.accepts(each) for each in old["enum"])
+            accepted = any(is_accepted(each, new, self._new) for each in old["enum"])
             return found if accepted else [*found, _change(ChangeKind.TYPE_CHANGED, path)]
         if "enum" in new or not (after is None or before == after or _is_number(before, after)):
             return [*found, _change(ChangeKind.TYPE_CHANGED, path)]

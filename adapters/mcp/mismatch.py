@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ...memory.errors import MnemoscopeError
 from .changes import Change, ChangeKind
-from .schemas import Schema, validator
+from .schemas import Schema, faults_of
 
 _TYPES: Final = (
     (bool, "boolean"),
@@ -47,7 +47,7 @@ def drift_sentence(change: Change) -> str:
 def mismatch(schema: Schema, value: Any) -> str | None:
     """Return a sentence about the first thing in *value* that *schema* refuses. None: nothing."""
     try:
-        fault: Any = next(validator(schema).faults(value), None)
+        fault: Any = next(faults_of(value, schema), None)
     except ValueError as exc:
         return str(exc)
     if fault is None:

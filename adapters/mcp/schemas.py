@@ -120,48 +120,35 @@ def _merged(schema: Schema, root: Schema) -> Schema:
     return merged
 
 
-class Validator:
+def faults_of(value: Any, schema: Schema) -> Iterator[Any]:
     """
-    Checks values against one schema, by the draft that the schema names.
+    Yield the faults of *value* by the draft that *schema* names; a reference to nothing is one.
 
     Raises:
         ValueError: It is no JSON Schema.
     """
-
-    def __init__(self, schema: Schema) -> None:
-        kind: Any = validators.validator_for(schema, default=validators.Draft202012Validator)
-        try:
-            kind.check_schema(schema)
-        except exceptions.SchemaError:
-            raise ValueError("the schema of a tool is no JSON Schema") from None
-        # An empty registry: the default one fetches references from the network.
-        registry: Registry[Any] = Registry()
-        self._validator: Any = kind(schema, registry=registry)
-
-    def faults(self, value: Any) -> Iterator[Any]:
-        """Yield the faults of *value*; a reference that leads nowhere is one."""
-        try:
-            yield from self._validator.iter_errors(value)
-        except Exception as exc:  # noqa: BLE001 - what cannot be checked is not valid
-            yield exc
-
-    def accepts(self, value: Any) -> bool:
-        """Return whether *value* is valid."""
-        return next(self.faults(value), None) is None
-
-
-def validator(schema: Schema) -> Validator:
-    """Return the validator of *schema*, made once for equal ones."""
     # By its text: a listing makes new objects of the same schema each time.
-    return _validator(encoded(schema))
+    validator = _validator(encoded(schema))
+    try:
+        yield from validator.iter_errors(value)
+    except Exception as exc:  # noqa: BLE001 - what cannot be checked is not valid
+        yield exc
+
+
+def is_accepted(value: Any, schema: Schema, root: Schema) -> bool:
+    """Return whether *value* is valid by *schema*, which may refer to what *root* defines."""
+    shared = {name: root[name] for name in ("$defs", "definitions", "$schema") if name in root}
+    return next(faults_of(value, {**shared, **schema}), None) is None
 
 
 @lru_cache(maxsize=512)
-def _validator(schema: str) -> Validator:
-    return Validator(cast("Schema", json.loads(schema)))
-
-
-def validator_inside(schema: Schema, root: Schema) -> Validator:
-    """Return the validator of *schema*, which may refer to what *root* defines."""
-    shared = {name: root[name] for name in ("$defs", "definitions", "$schema") if name in root}
-    return validator({**shared, **schema})
+def _validator(encoded_schema: str) -> Any:
+    schema = json.loads(encoded_schema)
+    kind: Any = validators.validator_for(schema, default=validators.Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+    except exceptions.SchemaError:
+        raise ValueError("the schema of a tool is no JSON Schema") from None
+    # An empty registry: the default one fetches references from the network.
+    registry: Registry[Any] = Registry()
+    return kind(schema, registry=registry)

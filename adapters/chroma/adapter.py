@@ -23,7 +23,7 @@ from ...memory.api import (
     recall,
     remember,
 )
-from ..toolkit.owned_records import OwnerCheck, binding_of, is_nobodys
+from ..toolkit.owned_records import OwnerCheck, binding_of, is_nobodys, nothing_listed
 from ..toolkit.public import Public
 from .records import CollectionRecords
 from .subject_data import CollectionData
@@ -64,18 +64,13 @@ def _none(_arguments: Arguments) -> None:
     return
 
 
-def _nothing_listed(_arguments: Arguments) -> dict[str, Any]:
-    absent: dict[str, Any] = dict.fromkeys(("embeddings", "uris", "data"))
-    return {"ids": [], **absent, "documents": [], "metadatas": [], "included": []}
-
-
 def _nothing_found(arguments: Arguments) -> dict[str, Any]:
     given = (arguments.get(f"query_{each}") for each in ("embeddings", "texts", "images", "uris"))
     asked = next((each for each in given if each is not None), "")
     is_one = isinstance(asked, str) or isinstance(asked[0], float)  # without a list around it
     count = 1 if is_one else len(asked)
     columns = ("ids", "documents", "metadatas", "distances")
-    return _nothing_listed(arguments) | {name: [[] for _ in range(count)] for name in columns}
+    return nothing_listed(arguments) | {name: [[] for _ in range(count)] for name in columns}
 
 
 @lru_cache(maxsize=64)
@@ -92,8 +87,8 @@ def rows_of(key: str | None, name: str) -> dict[str, Method]:
         remember("update", "update_memory", **write),
         recall("query", neutral=_nothing_found, **query),
         recall("search", neutral=_nothing_found, **find),
-        recall("get", neutral=_nothing_listed, **find, **narrowed),
-        recall("peek", neutral=_nothing_listed, **find),
+        recall("get", neutral=nothing_listed, **find, **narrowed),
+        recall("peek", neutral=nothing_listed, **find),
         recall("count", neutral=lambda _: 0, **common),
         forget("delete", deletes=Deletes.IDS, **common, **narrowed),
         remember(

@@ -29,10 +29,6 @@ class CollectionRecords(OwnedRecords):
             VectorRow(*each) for each in zip_longest(*(many(arguments.get(x)) for x in _WRITTEN))
         ]
 
-    def redact(self, arguments: Arguments, redaction: Redaction, /) -> Arguments:
-        """See `OwnedRecords.redact`."""
-        return {name: self._redacted(name, each, redaction) for name, each in arguments.items()}
-
     def _redacted(self, name: str, value: Any, redaction: Redaction) -> Any:
         if value is None or name in _VERBATIM:
             return value

@@ -9,7 +9,7 @@ from typing import Any, cast
 from langchain_core.documents import Document
 
 from ...memory.api import Arguments, Keep, Redaction, ScopeError, Summary
-from ..toolkit.owned_records import OwnedRecords, VectorRow, redacted_texts
+from ..toolkit.owned_records import OwnedRecords, VectorRow, kept_of, redacted_texts
 from ..toolkit.type_guards import is_dict
 
 VERBATIM = frozenset(
@@ -74,10 +74,6 @@ class Documents(OwnedRecords):
         columns = zip_longest(ids_of(arguments) if texts else (), texts, metadatas)
         return [*map(row_of, documents), *(VectorRow(*each) for each in columns)]
 
-    def redact(self, arguments: Arguments, redaction: Redaction, /) -> Arguments:
-        """See `OwnedRecords.redact`."""
-        return {name: self._redacted(name, each, redaction) for name, each in arguments.items()}
-
     def _redacted(self, name: str, value: Any, redaction: Redaction) -> Any:
         if value is None or name in VERBATIM:
             return value
@@ -140,11 +136,11 @@ class Documents(OwnedRecords):
 
     def only(self, answer: Any, customer: str) -> Any:
         """Return *answer* without documents that are not *customer*'s."""
-        return _sifted(answer, lambda each: self.owner(each.metadata) == customer)
+        return kept_of(answer, lambda each: self.owner(_found(each).metadata) == customer)
 
     def sift(self, answer: Any, _arguments: Arguments, keep: Keep) -> Any:
         """Return the documents of *answer* that are kept."""
-        return _sifted(answer, lambda each: keep(row_of(each).record))
+        return kept_of(answer, lambda each: keep(row_of(_found(each)).record))
 
     def answered(self, answer: Any, _arguments: Arguments) -> Summary:
         """Return how many documents were found, their ids, scores and owners."""
@@ -157,8 +153,3 @@ def _found(each: Any) -> Document:
     """Return a document of an answer, with or without a score."""
     found: Document = cast("Any", each)[0] if isinstance(each, tuple) else each
     return found
-
-
-def _sifted(answer: Any, keeps: Callable[[Document], bool]) -> Any:
-    kept = [each for each in answer if keeps(_found(each))]
-    return answer if len(kept) == len(answer) else kept

@@ -18,6 +18,7 @@ from ...memory.api import (
     remember,
 )
 from ...memory.errors import RedactionError
+from ..toolkit.owned_records import nothing_listed
 from .documents import VERBATIM, Documents, Narrow
 
 _SIMILAR, _RELEVANT = "similarity_search", "max_marginal_relevance_search"
@@ -52,11 +53,6 @@ def _no_documents(_arguments: Arguments) -> list[Any]:
     return []
 
 
-def _nothing_listed(_arguments: Arguments) -> dict[str, Any]:
-    absent: dict[str, Any] = dict.fromkeys(("embeddings", "uris", "data"))
-    return {"ids": [], **absent, "documents": [], "metadatas": [], "included": []}
-
-
 def _count(answer: Any, _arguments: Arguments) -> Summary:
     return Summary(len(answer["ids"]), tuple(answer["ids"]))
 
@@ -85,7 +81,7 @@ def rows_of(key: str | None, narrow: Narrow | None, collection: str | None) -> d
     listing: dict[str, Any] = {
         **common,
         **of.narrows("where"),
-        "neutral": _nothing_listed,
+        "neutral": nothing_listed,
         "summary": _count,
     }
     rows = method_table(

@@ -10,7 +10,7 @@ from psycopg import errors
 from ...memory import api
 from ...memory.subject_data.records import NotErasedError
 from ..toolkit.listed_records import ListedRecords
-from ..toolkit.owned_records import OwnedRecords, VectorRow
+from ..toolkit.owned_records import OwnedRecords, VectorRow, kept_of
 from ..toolkit.postgresql import postgres_database
 from ..toolkit.sync_async import resolve
 from .table import VectorTable
@@ -44,10 +44,6 @@ class TableRecords(OwnedRecords):
         """See `OwnedRecords.written`."""
         return [self.row(each) for each in arguments.get("rows") or ()]
 
-    def redact(self, arguments: api.Arguments, redaction: api.Redaction, /) -> api.Arguments:
-        """See `OwnedRecords.redact`."""
-        return {name: self._redacted(name, each, redaction) for name, each in arguments.items()}
-
     def _redacted(self, name: str, given: Any, redaction: api.Redaction) -> Any:
         if name in {self.key, "vector", self._table.embedding} or given is None:
             return given
@@ -76,8 +72,7 @@ class TableRecords(OwnedRecords):
 
     def sift(self, answer: Any, _arguments: api.Arguments, keep: api.Keep) -> Any:
         """Return the rows that are kept."""
-        kept = [each for each in answer if keep(self.row(each).record)]
-        return answer if len(kept) == len(answer) else kept
+        return kept_of(answer, lambda each: keep(self.row(each).record))
 
 
 class TableData(ListedRecords):

@@ -130,14 +130,14 @@ class IndexRecords(owned.OwnedRecords):
             if value is None or name in _VERBATIM:
                 return value
             if name in _QUERIES:
-                return owned.for_each(value, lambda query: self._redacted(query, redaction))
+                return owned.for_each(value, lambda query: self._redacted_query(query, redaction))
             if name in {"ids", "id", "keys"}:
                 return owned.redacted_texts(value, redaction, own)
             return owned.for_each(value, fields)
 
         return {name: replaced(name, each) for name, each in arguments.items()}
 
-    def _redacted(self, query: Any, redaction: api.Redaction) -> Any:
+    def _redacted_query(self, query: Any, redaction: api.Redaction) -> Any:
         def tag(found: re.Match[str]) -> str:
             new = redaction.value(old := _plain(found[0].strip()))
             return found[0] if new == old else _TAG.escaper.escape(new)

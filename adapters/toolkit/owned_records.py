@@ -72,6 +72,18 @@ def many(value: Any) -> list[Any]:
     return [] if value is None else [*value] if isinstance(value, (list, tuple)) else [value]
 
 
+def kept_of(answer: list[Any], keeps: Callable[[Any], bool]) -> list[Any]:
+    """Return what *keeps* keeps of *answer*; the same object where that is all."""
+    kept = [each for each in answer if keeps(each)]
+    return answer if len(kept) == len(answer) else kept
+
+
+def nothing_listed(_arguments: Arguments) -> dict[str, Any]:
+    """Return what Chroma answers where nothing is found."""
+    absent: dict[str, Any] = dict.fromkeys(("embeddings", "uris", "data"))
+    return {"ids": [], **absent, "documents": [], "metadatas": [], "included": []}
+
+
 def for_each(value: Any, change: Callable[[Any], Any]) -> Any:
     """Return *value*, or each in a list of it, changed."""
     if isinstance(value, (list, tuple)):
@@ -104,6 +116,10 @@ class OwnedRecords:
 
     def redact(self, arguments: Arguments, redaction: Redaction, /) -> Arguments:
         """Return the arguments of a call with every text replaced, as new objects."""
+        return {name: self._redacted(name, each, redaction) for name, each in arguments.items()}
+
+    def _redacted(self, name: str, value: Any, redaction: Redaction, /) -> Any:
+        """Return the argument *name* redacted."""
         raise NotImplementedError
 
     # -- redaction ---------------------------------------------------------------------------------

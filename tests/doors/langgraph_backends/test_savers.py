@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import StateGraph
 
 from mnemoscope.memory import context
 from mnemoscope.memory.api import DataSubject
@@ -11,6 +11,7 @@ from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.async_saver import awaited
 from tests.kit.conformance import verdicts
 from tests.kit.patience import GIVE_UP_S
+from tests.kit.saver_quick_start import quick_start, said
 
 # redisvl's own advice to whoever makes the client, which the saver does.
 pytestmark = pytest.mark.filterwarnings("ignore:get_async_redis_connection will become")
@@ -24,17 +25,6 @@ SAVERS = (
     "dynamodb_saver",
     "dynamodb_saver_with_s3",
 )
-CHECKPOINT = {
-    "v": 1,
-    "ts": "2024-07-31T20:14:19.804150+00:00",
-    "id": "1ef4f797-8335-6428-8001-8a1503f9b875",
-    "channel_values": {"my_key": "meow", "node": "node"},
-    "channel_versions": {"__start__": 2, "my_key": 3, "start:node": 3, "node": 3},
-    "versions_seen": {"__input__": {}, "__start__": {"__start__": 1}, "node": {"start:node": 2}},
-    "pending_sends": [],
-}
-"""Of the quick start of MongoDB's and Redis' savers."""
-
 THREAD = {"configurable": {"thread_id": "t-1"}}
 ASKED = {"messages": [("user", "I am ada@example.com" + " and like tea" * 30_000)]}
 """Longer than what DynamoDB keeps in an item: it goes to S3, or into chunks."""
@@ -51,14 +41,6 @@ def scope():
         deadline_resume_s=GIVE_UP_S, deadline_checkpoint_s=GIVE_UP_S, deadline_forget_s=GIVE_UP_S
     ) as (made, _sink):
         yield made
-
-
-def said(saver):
-    """Return a graph that says somebody's address."""
-    builder = StateGraph(MessagesState)
-    builder.add_node("say", lambda _state: {"messages": [("ai", "Ask bob@example.com")]})
-    builder.add_edge(START, "say")
-    return builder.compile(checkpointer=saver)
 
 
 async def run(backend, graph, *given):
@@ -85,21 +67,9 @@ async def test_a_guarded_saver_conforms_where_the_bare_one_does(backend, scope):
 
 async def test_its_quick_start_works_on_a_guarded_saver(backend, scope):
     """What is put is got, and listed."""
-    write_config = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
-    read_config = {"configurable": {"thread_id": "1"}}
     async with backend.opened() as bare:
-        checkpointer = scope.checkpointer(bare)  # the one line that is not its own
-        if backend.is_async:
-            await checkpointer.aput(write_config, CHECKPOINT, {}, {})
-            loaded = await checkpointer.aget(read_config)
-            checkpoints = [each async for each in checkpointer.alist(read_config)]
-        else:
-            checkpointer.put(write_config, CHECKPOINT, {}, {})
-            loaded = checkpointer.get(read_config)
-            checkpoints = list(checkpointer.list(read_config))
-
-    assert loaded["channel_values"] == CHECKPOINT["channel_values"]
-    assert [each.checkpoint["id"] for each in checkpoints] == [CHECKPOINT["id"]]
+        # Guarding it is the one line that is not its own.
+        await quick_start(scope.checkpointer(bare), is_async=backend.is_async)
 
 
 async def test_a_graph_over_numbers_runs_as_in_the_quick_start_of_aws(backend, scope):

@@ -8,7 +8,6 @@ import pytest
 from langgraph.checkpoint.redis import AsyncRedisSaver, RedisSaver
 from langgraph.checkpoint.redis.ashallow import AsyncShallowRedisSaver
 from langgraph.checkpoint.redis.shallow import ShallowRedisSaver
-from langgraph.graph import START, MessagesState, StateGraph
 from redis import Redis
 
 from mnemoscope.memory.api import DataSubject
@@ -16,17 +15,7 @@ from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.async_saver import awaited
 from tests.kit.conformance import verdicts
 from tests.kit.redis_server import redis_in
-
-CHECKPOINT = {
-    "v": 1,
-    "ts": "2024-07-31T20:14:19.804150+00:00",
-    "id": "1ef4f797-8335-6428-8001-8a1503f9b875",
-    "channel_values": {"my_key": "meow", "node": "node"},
-    "channel_versions": {"__start__": 2, "my_key": 3, "start:node": 3, "node": 3},
-    "versions_seen": {"__input__": {}, "__start__": {"__start__": 1}, "node": {"start:node": 2}},
-    "pending_sends": [],
-}
-"""Of the library's own quick start."""
+from tests.kit.saver_quick_start import CHECKPOINT, quick_start, said
 
 pytestmark = [
     pytest.mark.xdist_group("redis"),
@@ -71,47 +60,23 @@ async def aopened(kind, url):
         yield saver
 
 
-def said(saver):
-    """Return a graph that says somebody's address, and keeps its state in *saver*."""
-    builder = StateGraph(MessagesState)
-    builder.add_node("say", lambda _state: {"messages": [("ai", "Ask bob@example.com")]})
-    builder.add_edge(START, "say")
-    return builder.compile(checkpointer=saver)
-
-
 ASKED = {"messages": [("user", "I am ada@example.com")]}
 
 
-def test_its_quick_start_works_on_a_guarded_saver(url, scope):
+async def test_its_quick_start_works_on_a_guarded_saver(url, scope):
     """What is put is got, and listed."""
-    write_config = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
-    read_config = {"configurable": {"thread_id": "1"}}
-
     with RedisSaver.from_conn_string(url) as bare:
         checkpointer = scope.checkpointer(bare)  # the one line that is not its own
         checkpointer.setup()
-        checkpointer.put(write_config, CHECKPOINT, {}, {})
-        loaded_checkpoint = checkpointer.get(read_config)
-        checkpoints = list(checkpointer.list(read_config))
-
-    assert loaded_checkpoint["channel_values"] == CHECKPOINT["channel_values"]
-    assert [each.checkpoint["id"] for each in checkpoints] == [CHECKPOINT["id"]]
+        await quick_start(checkpointer, is_async=False)
 
 
 async def test_its_asynchronous_quick_start_works_on_a_guarded_saver(url, scope):
     """What is put is got, and listed."""
-    write_config = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
-    read_config = {"configurable": {"thread_id": "1"}}
-
     async with AsyncRedisSaver.from_conn_string(url) as bare:
         checkpointer = scope.checkpointer(bare)  # the one line that is not its own
         await checkpointer.asetup()
-        await checkpointer.aput(write_config, CHECKPOINT, {}, {})
-        loaded_checkpoint = await checkpointer.aget(read_config)
-        checkpoints = [c async for c in checkpointer.alist(read_config)]
-
-    assert loaded_checkpoint["channel_values"] == CHECKPOINT["channel_values"]
-    assert [each.checkpoint["id"] for each in checkpoints] == [CHECKPOINT["id"]]
+        await quick_start(checkpointer, is_async=True)
 
 
 @pytest.mark.parametrize("kind", [RedisSaver, ShallowRedisSaver, AsyncRedisSaver,

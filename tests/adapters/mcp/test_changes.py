@@ -94,6 +94,20 @@ def test_each_row_of_the_table_is_recognised_by_itself(row):
     assert [(each.kind, each.severity) for each in found] == [(kind, severity)]
 
 
+@pytest.mark.parametrize(
+    ("definitions", "severity"),
+    [({"number": NUMBER}, Severity.ALLOW), ({}, Severity.BREAKING)],
+    ids=["defined", "nowhere"],
+)
+def test_values_are_asked_for_by_what_the_later_schema_refers_to(definitions, severity):
+    """What a reference leads to decides, and one that leads nowhere accepts nothing."""
+    before = takes({"pages": {"enum": [[1], [2]]}})
+    numbers = {"type": "array", "items": {"$ref": "#/$defs/number"}}
+    after = {**takes({"pages": numbers}), "$defs": definitions}
+
+    assert gravest(changes_of_arguments(before, after)) is severity
+
+
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("place", ["nested", "list", "reference", "alternative"])
 def test_each_row_is_recognised_inside_of_other_schemas(row, place):

@@ -345,3 +345,11 @@ class TestWithoutAnId:
         log.subjects.erase(known["uid"])
 
         assert look_up(browser, "", reference=known["uid"]).status_code == 404
+
+    def test_no_store_is_asked_for_a_reference(self, site, tokens, known, scoped):
+        """Also where there are stores, a reference of nobody is nobody."""
+        assert known
+        with Browser(build_console(replace(site, scope=scoped()))) as browser:
+            browser.get("/sign-in", params={"token": tokens[-1]})
+
+            assert look_up(browser, "", reference="0" * 32).status_code == 404

@@ -8,9 +8,12 @@ SQLite or PostgreSQL.
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from itertools import islice
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ from .queries import origins, reading
 from .queries.blast_radius import MOST_OPERATIONS
 from .queries.reading import By, Remembered, Spend, StoreLatency
 from .queries.references import references
-from .queries.runs import FoundRuns, find_runs
+from .queries.runs import FoundRuns, find_runs, merged_runs
 from .record.keys import Keyring
 from .record.lived_time import DAY_US
 from .record.rows import AuditRow
@@ -328,9 +331,10 @@ class AuditLog:
             AuditError: There is no such database, or other keys were used to write it: then
                 no customer can be found in it, which is not the same as none being in it.
         """
-        with self.reading() as snapshot:
-            person = person_of(snapshot, customer, tenant)
-            yield from reading.history_of(snapshot, person.uids, person.tenants)
+        with self.moments() as snapshots:
+            person = person_of(snapshots[0], customer, tenant, snapshots[1:])
+            found = [reading.history_of(each, person.uids, person.tenants) for each in snapshots]
+            yield from heapq.merge(*found, key=attrgetter("occurred_us"))
 
     def rows(
         self,
@@ -358,16 +362,11 @@ class AuditLog:
             AuditError: There is no such database, or it cannot be read.
             TamperedError: One of them was changed after it was sealed.
         """
-        with self.reading() as snapshot:
-            yield from reading.rows(
-                snapshot,
-                with_changed=with_changed,
-                since_us=since_us,
-                until_us=until_us,
-                run=run,
-                memory_id=memory_id,
-                subject_uid=subject_uid,
-            )
+        chosen = {"since_us": since_us, "until_us": until_us, "run": run}
+        chosen |= {"memory_id": memory_id, "subject_uid": subject_uid}
+        with self.moments() as snapshots:
+            found = [reading.rows(each, with_changed=with_changed, **chosen) for each in snapshots]
+            yield from heapq.merge(*found, key=attrgetter("recorded_us"))
 
     def runs(
         self,
@@ -393,16 +392,10 @@ class AuditLog:
         Raises:
             AuditError: There is no such database, or it cannot be read.
         """
-        with self.reading() as snapshot:
-            return find_runs(
-                snapshot,
-                since_us=since_us,
-                until_us=until_us,
-                run=run,
-                agent=agent,
-                feature=feature,
-                most=most,
-            )
+        chosen: dict[str, Any] = {"since_us": since_us, "until_us": until_us, "run": run}
+        chosen |= {"agent": agent, "feature": feature, "most": most}
+        with self.moments() as snapshots:
+            return merged_runs(find_runs(each, **chosen) for each in snapshots)
 
     def memories(self, customer: str | Person, tenant: str | None = None) -> list[Remembered]:
         """Return the memories in a customer's `history`: when written, read and forgotten."""
@@ -410,13 +403,13 @@ class AuditLog:
 
     def latency(self, op_class: OperationClass | None = None) -> list[StoreLatency]:
         """Return how long each store took, for one class of operations or all; no model calls."""
-        with self.reading() as snapshot:
-            return reading.latency(snapshot, op_class)
+        with self.moments() as snapshots:
+            return reading.latency(snapshots, op_class)
 
     def spend(self, by: By = "feature") -> list[Spend]:
         """Return tokens and cost by feature, node or model, dearest first."""
-        with self.reading() as snapshot:
-            return reading.spend(snapshot, by)
+        with self.moments() as snapshots:
+            return reading.spend(snapshots, by)
 
     def labels(self, tags: Sequence[str]) -> dict[str, tuple[int, int]]:
         """
@@ -425,8 +418,8 @@ class AuditLog:
         Raises:
             AuditError: It cannot be read, or was written with other keys.
         """
-        with self.begun() as snapshot:
-            return {} if snapshot is None else origins.labels(snapshot, tags)
+        with self.begun_moments() as snapshots:
+            return origins.labels(snapshots, tags)
 
     def references(self, names: Sequence[str]) -> dict[str, list[tuple[int, int, float]]]:
         """
@@ -435,8 +428,8 @@ class AuditLog:
         Raises:
             AuditError: It cannot be read, or was written with other keys.
         """
-        with self.begun() as snapshot:
-            return {} if snapshot is None else references(snapshot, names)
+        with self.begun_moments() as snapshots:
+            return references(snapshots, names)
 
     def is_elsewhere(self, run: str, writer_id: str) -> bool:
         """
@@ -445,8 +438,8 @@ class AuditLog:
         Raises:
             AuditError: It cannot be read, or was written with other keys.
         """
-        with self.begun() as snapshot:
-            return snapshot is not None and origins.is_elsewhere(snapshot, run, writer_id)
+        with self.begun_moments() as snapshots:
+            return any(origins.is_elsewhere(each, run, writer_id) for each in snapshots)
 
     def run_headers(
         self, tenant: str | None, run: str, writer_id: str, most: int
@@ -463,10 +456,10 @@ class AuditLog:
         Raises:
             AuditError: It cannot be read, or was written with other keys.
         """
-        with self.begun() as snapshot:
-            if snapshot is None:
-                return []
-            return origins.run_headers(snapshot, tenant, run, writer_id, most)
+        with self.begun_moments() as snapshots:
+            found = [origins.run_headers(each, tenant, run, writer_id, most) for each in snapshots]
+            newest = heapq.merge(*found, key=itemgetter("recorded_at"), reverse=True)
+            return [*islice(newest, most)]
 
     @contextmanager
     def begun(self) -> Generator[Snapshot | None]:
@@ -479,10 +472,19 @@ class AuditLog:
             else:
                 yield snapshot if snapshot.size else None
 
+    @contextmanager
+    def begun_moments(self) -> Generator[list[Snapshot]]:
+        """Return one moment of each of its logs that has an event by now."""
+        with ExitStack() as stack:
+            found = list[Snapshot]()
+            with suppress(DatabaseMissingError):
+                found = stack.enter_context(self.moments())
+            yield [each for each in found if each.size]
+
     def count(self) -> int:
         """Return how many operations are recorded."""
-        with self.reading() as snapshot:
-            return snapshot.operations
+        with self.moments() as snapshots:
+            return sum(each.operations for each in snapshots)
 
     @property
     def subjects(self) -> Customers:

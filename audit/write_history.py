@@ -8,15 +8,15 @@ An age is the time that the log itself has lived through since a write was recor
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from ..memory.subject_data.records import SealedWrite, newest_of
-from .database.database import marks
-from .database.errors import DatabaseMissingError, UnknownSubjectError
+from .database.database import among
+from .database.errors import UnknownSubjectError
 from .store.person_lookup import CustomerQuery, OtherSpellings, find_person
 from .store.retention import aged_before, is_settled
 from .store.snapshot import Snapshot
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 KEEP_PART = "retention"
 """The name under which an event seals how long a call said that its records are kept."""
 
-_AT_ONCE = 500
 _WRITES = (
     "SELECT m.memory_ref, e.seq, e.recorded_us, e.header, d.subject_uid, d.run_ref, d.place_ref "
     "FROM audit_memory m JOIN audit_event e ON e.seq = m.seq "
@@ -54,15 +53,6 @@ class WriteHistory:
     def __init__(self, log: AuditLog) -> None:
         self._log = log
 
-    @contextmanager
-    def _moments(self) -> Generator[list[Snapshot]]:
-        """Return one moment of each of its logs that has an event."""
-        with ExitStack() as stack:
-            found = list[Snapshot]()
-            with suppress(DatabaseMissingError):
-                found = stack.enter_context(self._log.moments())
-            yield [each for each in found if each.size]
-
     def writes(self, store: str, ids: Sequence[str]) -> dict[str, list[SealedWrite]]:
         """
         Return the writes of the records with *ids*, oldest first; those without any are left out.
@@ -73,18 +63,18 @@ class WriteHistory:
             AuditError: It cannot be read, or was written with other keys.
         """
         found: defaultdict[str, list[SealedWrite]] = defaultdict(list)
-        with self._moments() as snapshots:
+        with self._log.begun_moments() as snapshots:
             for each in snapshots:
-                for record, row in _rows(each, _WRITES, store, ids):
+                for record, row in each.of_memories(_WRITES, ids, store):
                     found[record].append(_write(each.origin, row))
         return dict(found)
 
     def touched(self, store: str, ids: Sequence[str]) -> dict[str, dict[str, int]]:
         """Return the number of the newest use of each record, a write or a read, by log."""
         found: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        with self._moments() as snapshots:
+        with self._log.begun_moments() as snapshots:
             for each in snapshots:
-                for record, (seq,) in _rows(each, _TOUCHES, store, ids):
+                for record, (seq,) in each.of_memories(_TOUCHES, ids, store):
                     found[record][each.origin] = seq
         return dict(found)
 
@@ -101,13 +91,13 @@ class WriteHistory:
         Raises:
             AuditError: It cannot be read.
         """
-        with self._moments() as snapshots:
+        with self._log.begun_moments() as snapshots:
             now_us = self._log.now_us()
             return {each.origin: aged_before(each, now_us, age_us) for each in snapshots}
 
     def is_sound(self) -> bool:
         """Return whether the clock agrees with each log, and has done so for long enough."""
-        with self._moments() as snapshots:
+        with self._log.begun_moments() as snapshots:
             now_us = self._log.now_us()
             return bool(snapshots) and all(is_settled(each, now_us) for each in snapshots)
 
@@ -117,7 +107,7 @@ class WriteHistory:
 
     def newest_us(self) -> int:
         """Return when the newest event was recorded; 0: none is."""
-        with self._moments() as snapshots:
+        with self._log.begun_moments() as snapshots:
             return max((int(each.head["newest_us"]) for each in snapshots), default=0)
 
     def note(self, name: str, data: Mapping[str, Any]) -> int:
@@ -126,7 +116,7 @@ class WriteHistory:
 
     def notes(self, name: str) -> list[dict[str, Any]]:
         """Return the data of the events of that name, oldest first."""
-        with self._moments() as snapshots:
+        with self._log.begun_moments() as snapshots:
             rows = [row for each in snapshots for row in each.execute(_NOTES, (name,)).fetchall()]
         return [orjson.loads(bytes(header))["data"] for (header,) in rows]
 
@@ -145,11 +135,11 @@ class WriteHistory:
     def subjects(self, customer: str) -> list[str]:
         """Return the pseudonyms of a customer of any tenant, and what they were merged into."""
         found = set[str]()
-        with self._moments() as snapshots:
+        with self._log.begun_moments() as snapshots:
             for each in snapshots:
                 with suppress(UnknownSubjectError):
                     uids = each.family(find_person(each, _anywhere(customer)).uids)
-                    rows = each.execute(_MERGED.format(marks(len(uids))), uids).fetchall()
+                    rows = among(each, _MERGED, uids)
                     found.update(uids, (uid for (uid,) in rows if uid))
         return sorted(found)
 
@@ -162,18 +152,6 @@ def _reference(snapshot: Snapshot, kind: str, text: str) -> str:
 def _anywhere(customer: str) -> CustomerQuery:
     include = OtherSpellings.INCLUDE
     return CustomerQuery(customer=customer, all_tenants=True, spellings=include)
-
-
-def _rows(
-    snapshot: Snapshot, statement: str, store: str, ids: Sequence[str]
-) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    by_reference = {snapshot.references.memory(each): each for each in ids}
-    wanted = list(by_reference)
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
-        rows = snapshot.execute(statement.format(marks(len(part))), (*part, store)).fetchall()
-        for reference, *row in rows:
-            yield by_reference[bytes(reference)], tuple(row)
 
 
 def _write(log: str, row: Sequence[Any]) -> SealedWrite:

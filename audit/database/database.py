@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+_AT_ONCE = 500
 Value = str | int | float | bytes | None
 """A value of a column."""
 
@@ -54,7 +55,15 @@ class Rows(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-class ReadConnection(Protocol):
+class Asked(Protocol):
+    """Whatever runs a statement: a connection, or a moment of a log."""
+
+    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
+        """Run *statement*, with ``?`` for each of *values*."""
+        ...
+
+
+class ReadConnection(Asked, Protocol):
     """
     A connection that sees one moment of the database and cannot change it.
 
@@ -63,10 +72,6 @@ class ReadConnection(Protocol):
     """
 
     version: int
-
-    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
-        """Run *statement*."""
-        ...
 
     def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
         """Run *statement* and yield its rows, however many, in bounded memory."""
@@ -221,6 +226,14 @@ def blob(value: Any) -> bytes:
 def marks(count: int) -> str:
     """Return so many marks for values, for an ``IN (…)``."""
     return ", ".join("?" * count)
+
+
+def among(connection: Asked, statement: str, values: Sequence[Any], *more: Value) -> Iterator[Any]:
+    """Yield the rows of *statement* for all *values*, of its ``IN ({})``; *more* follow them."""
+    # SQLite takes 32,766 values in a statement, 999 in builds before 3.32.
+    for start in range(0, len(values), _AT_ONCE):
+        part = values[start : start + _AT_ONCE]
+        yield from connection.execute(statement.format(marks(len(part))), (*part, *more)).fetchall()
 
 
 @lru_cache(64)

@@ -19,7 +19,7 @@ import orjson
 
 from ...telemetry.event.event import Journalled, OperationClass, Status
 from ...telemetry.text import recorded_name
-from ..database.database import Value, marks
+from ..database.database import Value, among
 from ..database.errors import AmbiguousMemoryError, UnknownMemoryError
 from ..record.rows import AuditRow, row_from
 from ..record.subjects import CUSTOMER
@@ -45,7 +45,6 @@ _WRITTEN = (
     "SELECT seq FROM audit_event WHERE seq IN ({}) AND op_class IN ('remember', 'checkpoint') "
     "AND kind = 'operation'"
 )
-_AT_ONCE = 500
 _ERASED_SINCE = (
     "SELECT e.header FROM audit_event e LEFT JOIN audit_detail d ON d.seq = e.seq "
     "WHERE d.seq IS NULL AND e.kind = 'operation' AND e.occurred_us >= ? "
@@ -331,11 +330,7 @@ class _Search:
 
     def _written_by(self, run: str) -> list[AuditRow]:
         seqs = self._seqs(_OF_RUN, self._snapshot.references.run(run))
-        parts = [seqs[start : start + _AT_ONCE] for start in range(0, len(seqs), _AT_ONCE)]
-        written = [
-            seq for part in parts for seq in self._seqs(_WRITTEN.format(marks(len(part))), *part)
-        ]
-        return self._rows(written)
+        return self._rows([seq for (seq,) in among(self._snapshot, _WRITTEN, seqs)])
 
     def _seqs(self, statement: str, *values: Value) -> list[int]:
         found: list[Any] = self._snapshot.execute(statement, values).fetchall()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
 
-from ..database.database import marks
 from ..store.snapshot import Snapshot
 
-_AT_ONCE = 500
 _LABELS = (
     "SELECT memory_ref, occurred_us, score FROM ("
     "SELECT m.memory_ref, e.occurred_us, m.score, row_number() OVER "
@@ -48,12 +46,12 @@ def run_headers(
     return [each for each in found if each.get("tenant") == wanted]
 
 
-def labels(snapshot: Snapshot, tags: Sequence[str]) -> dict[str, tuple[int, int]]:
+def labels(snapshots: Iterable[Snapshot], tags: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Return when each of *tags* was written last, in µs since 1970, and its trust then."""
-    by_reference = {snapshot.references.memory(each): each for each in tags}
-    wanted, found = list(by_reference), dict[str, tuple[int, int]]()
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
-        rows: list[Any] = snapshot.execute(_LABELS.format(marks(len(part))), part).fetchall()
-        found |= {by_reference[bytes(ref)]: (int(at), int(trust)) for ref, at, trust in rows}
+    found: dict[str, tuple[int, int]] = {}
+    for snapshot in snapshots:
+        for tag, (at, trust) in snapshot.of_memories(_LABELS, tags):
+            label = int(at), int(trust)
+            # The latest counts; of two at once the one that is trusted less.
+            found[tag] = max(found.get(tag, label), label, key=lambda its: (its[0], -its[1]))
     return found

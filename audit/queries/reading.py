@@ -233,8 +233,11 @@ _STATUSES = """
 """
 
 
-def latency(snapshot: Snapshot, op_class: OperationClass | None) -> list[StoreLatency]:
+def latency(snapshots: Sequence[Snapshot], op_class: OperationClass | None) -> list[StoreLatency]:
     """Return how long each store took, model calls left out."""
+    if len(snapshots) > 1:
+        return _latency_over(snapshots, op_class)
+    (snapshot,) = snapshots
     chosen, values = _of_class(op_class)
     statuses: dict[str, dict[str, int]] = {}
     counted: list[Any] = snapshot.execute(_STATUSES.format(chosen=chosen), values).fetchall()
@@ -264,7 +267,7 @@ _DURATIONS = """
 """
 
 
-def latency_over(
+def _latency_over(
     snapshots: Iterable[Snapshot], op_class: OperationClass | None
 ) -> list[StoreLatency]:
     """Return what `latency` does, over several logs: percentiles of each cannot be added up."""
@@ -293,22 +296,15 @@ _SPEND = """
 _SPEND_COLUMNS: dict[By, str] = {"feature": "e.feature", "node": "u.node", "model": "u.model"}
 
 
-def spend(snapshot: Snapshot, by: By) -> list[Spend]:
+def spend(snapshots: Iterable[Snapshot], by: By) -> list[Spend]:
     """Return tokens and cost, dearest first."""
-    found: list[Any] = snapshot.execute(_SPEND.format(by=_SPEND_COLUMNS[by])).fetchall()
-    return [
-        Spend._make((name, calls, *map(int, tokens), float(cost), int(unpriced)))
-        for name, calls, *tokens, cost, unpriced in found
-    ]
-
-
-def merged_spend(found: Iterable[Spend]) -> list[Spend]:
-    """Return what several logs have of each feature, node or model as one, dearest first."""
-    by_name: dict[str | None, Spend] = {}
-    for each in found:
-        before = by_name.get(each.name, Spend(each.name, 0, 0, 0, 0, 0, 0.0, 0))
-        sums: list[Any] = [*map(sum, zip(before[1:], each[1:], strict=True))]
-        by_name[each.name] = Spend(each.name, *sums)
-    found = sorted(by_name.values(), key=lambda each: (each.name is not None, each.name or ""))
+    statement, found = _SPEND.format(by=_SPEND_COLUMNS[by]), dict[str | None, Spend]()
+    for snapshot in snapshots:
+        for name, *its in snapshot.execute(statement).fetchall():
+            before = found.get(name, Spend(name, 0, 0, 0, 0, 0, 0.0, 0))
+            sums: list[Any] = [*map(sum, zip(before[1:], its, strict=True))]
+            *tokens, cost, unpriced = sums
+            found[name] = Spend._make((name, *map(int, tokens), float(cost), int(unpriced)))
+    named = sorted(found.values(), key=lambda each: (each.name is not None, each.name or ""))
     # As the columns stand: input and output.
-    return sorted(found, key=lambda each: (each.cost_usd, sum(each[2:4])), reverse=True)
+    return sorted(named, key=lambda each: (each.cost_usd, sum(each[2:4])), reverse=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from ..database.database import marks
 from ..store.snapshot import Snapshot
 
-_AT_ONCE = 500
 _MOST_OF_ONE = 1_000
 _NAMED = (
     "SELECT memory_ref, occurred_us, duration_us, score FROM ("
@@ -18,15 +16,18 @@ _NAMED = (
 )
 
 
-def references(snapshot: Snapshot, names: Sequence[str]) -> dict[str, list[tuple[int, int, float]]]:
+def references(
+    snapshots: Iterable[Snapshot], names: Sequence[str]
+) -> dict[str, list[tuple[int, int, float]]]:
     """Return of each of *names* its latest events: begin and end in µs since 1970, and number."""
-    by_reference = {snapshot.references.memory(each): each for each in names}
-    wanted = list(by_reference)
-    found: dict[str, list[tuple[int, int, float]]] = {}
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
-        rows = snapshot.execute(_NAMED.format(marks(len(part))), (*part, _MOST_OF_ONE)).fetchall()
-        for ref, begun_us, duration_us, number in rows:
+    moments, found = [*snapshots], dict[str, list[tuple[int, int, float]]]()
+    for snapshot in moments:
+        for name, (begun_us, duration_us, number) in snapshot.of_memories(
+            _NAMED, names, _MOST_OF_ONE
+        ):
             event = int(begun_us), int(begun_us) + int(duration_us), float(number)
-            found.setdefault(by_reference[bytes(ref)], []).append(event)
+            found.setdefault(name, []).append(event)
+    if len(moments) > 1:
+        for each in found.values():
+            each.sort(reverse=True)
     return found

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ...telemetry.event.spelling import Spelling
 from ...telemetry.event.subject import Subject
-from ..database.database import Rows, Value, WriteConnection, insert_statement, marks
+from ..database.database import Rows, Value, WriteConnection, among, insert_statement, marks
 from ..database.errors import AuditError, SubjectConflictError
 from .keys import Keyring, Unwrapping
 
@@ -30,7 +30,6 @@ NOBODY = "nobody"
 CUSTOMER = "customer"
 _MADE = ("subject_uid", "kind", "dek_id", "dek_wrapped", "kek_id", "state", "created_us")
 _ALIAS = ("alias", "key_id", "id_type", "subject_uid", "folded", "sealed")
-_AT_ONCE = 500
 """Aliases that one query looks for."""
 _FIND = """
     SELECT a.alias, a.folded IS NULL, s.subject_uid, s.dek_id, s.dek_wrapped, s.kek_id
@@ -210,13 +209,10 @@ class _Entries:
         self.ciphers: dict[str, Cipher] = {}
         self._subjects: list[tuple[Value, ...]] = []
         self._aliases: list[tuple[Value, ...]] = []
-        for start in range(0, len(aliases), _AT_ONCE):
-            some = aliases[start : start + _AT_ONCE]
-            found: list[Any] = connection.execute(_FIND + f"({marks(len(some))})", some).fetchall()
-            for alias, is_unspelled, uid, *key in found:
-                self.uids[alias], self.keys[uid] = uid, (key[0], key[1], key[2])
-                if is_unspelled:
-                    self.unspelled.add(alias)
+        for alias, is_unspelled, uid, *key in among(connection, f"{_FIND}({{}})", aliases):
+            self.uids[alias], self.keys[uid] = uid, (key[0], key[1], key[2])
+            if is_unspelled:
+                self.unspelled.add(alias)
 
     def add(self, subject: tuple[Value, ...], cipher: Cipher) -> None:
         """Add a subject."""

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
-from typing import Any, Never, TypeVar
+from typing import Any, Never
 
 from ...telemetry.delivery.registry import SinkContext
-from ...telemetry.event.event import VERDICT, Event, OperationClass
+from ...telemetry.event.event import VERDICT, Event
 from ...telemetry.process.fork_lock import ForkLock
 from ..database.errors import AuditError, UnknownSubjectError
 from ..log import AuditLog
 from ..queries import reading
-from ..queries.reading import By, Spend, StoreLatency
-from ..queries.runs import FoundRuns, merged_runs
-from ..record.rows import AuditRow
 from ..sink.factory import open_log, spool_in, url_in
 from ..sink.spool import spool_stats
 from ..store.departed import recorded_ranges
@@ -28,8 +23,6 @@ from ..store.snapshot import Snapshot
 from .places import make_schema, shard_map, spool_of_shard, url_of
 from .super_checkpoint import signed_shards
 from .unnamed import unnamed_seqs
-
-_Told = TypeVar("_Told")
 
 
 class UnsettledError(AuditError):
@@ -226,77 +219,11 @@ class ShardedLog(AuditLog):
                 found.append((shard, replace(theirs, is_logged=bool(known))))
         return found or [(self._first, person)]
 
-    def history(self, customer: str | Person, tenant: str | None = None) -> Iterator[AuditRow]:
-        """See `AuditLog.history`."""
-        person = customer if isinstance(customer, Person) else self.person(customer, tenant)
-        with self.moments() as snapshots:
-            found = [reading.history_of(each, person.uids, person.tenants) for each in snapshots]
-            yield from heapq.merge(*found, key=attrgetter("occurred_us"))
-
-    def rows(self, **chosen: Any) -> Iterator[AuditRow]:
-        """See `AuditLog.rows`."""
-        with self.moments() as snapshots:
-            found = [reading.rows(each, **chosen) for each in snapshots]
-            yield from heapq.merge(*found, key=attrgetter("recorded_us"))
-
-    def runs(self, **chosen: Any) -> FoundRuns:
-        """See `AuditLog.runs`."""
-        return merged_runs(self._each(lambda shard: shard.runs(**chosen)))
-
-    def latency(self, op_class: OperationClass | None = None) -> list[StoreLatency]:
-        """See `AuditLog.latency`."""
-        with self.moments() as snapshots:
-            return reading.latency_over(snapshots, op_class)
-
-    def spend(self, by: By = "feature") -> list[Spend]:
-        """See `AuditLog.spend`."""
-        return reading.merged_spend(
-            each for its in self._each(lambda one: one.spend(by)) for each in its
-        )
-
-    def labels(self, tags: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """See `AuditLog.labels`."""
-        found: dict[str, tuple[int, int]] = {}
-        for each in self._each(lambda shard: shard.labels(tags)):
-            # The latest counts; of two at once the one that is trusted less.
-            for tag, label in each.items():
-                found[tag] = max(found.get(tag, label), label, key=lambda its: (its[0], -its[1]))
-        return found
-
-    def references(self, names: Sequence[str]) -> dict[str, list[tuple[int, int, float]]]:
-        """See `AuditLog.references`."""
-        found: dict[str, list[tuple[int, int, float]]] = {}
-        for each in self._each(lambda shard: shard.references(names)):
-            for name, its in each.items():
-                found[name] = sorted([*found.get(name, ()), *its], reverse=True)
-        return found
-
-    def is_elsewhere(self, run: str, writer_id: str) -> bool:
-        """See `AuditLog.is_elsewhere`."""
-        return any(self._each(lambda shard: shard.is_elsewhere(run, writer_id)))
-
-    def run_headers(
-        self, tenant: str | None, run: str, writer_id: str, most: int
-    ) -> list[dict[str, Any]]:
-        """See `AuditLog.run_headers`."""
-        each = self._each(lambda shard: shard.run_headers(tenant, run, writer_id, most))
-        found = heapq.merge(*each, key=lambda header: header["recorded_at"], reverse=True)
-        return [*found][:most]
-
-    def count(self) -> int:
-        """See `AuditLog.count`."""
-        with self.moments() as snapshots:
-            return sum(each.operations for each in snapshots)
-
     def close(self) -> None:
         """Close the databases of all shards."""
         super().close()
         for each in self._shards:
             each.close()
-
-    def _each(self, ask: Callable[[AuditLog], _Told]) -> list[_Told]:
-        """Ask each shard that has an event."""
-        return [ask(each) for each in self.there()]
 
 
 def sharded_log(context: SinkContext) -> ShardedLog:

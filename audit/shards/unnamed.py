@@ -8,15 +8,13 @@ each log calls a memory no two can be joined, so it is looked for by the ids the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from ...telemetry.event.event import OperationClass
-from ..database.database import blob, marks
+from ..database.database import among, blob
 from ..queries.reading import BY_SUBJECT
 from ..record.rows import row_from
 from ..store.snapshot import Snapshot
 
-_AT_ONCE = 400
 _NAMED = """
     SELECT d.seq, d.place_ref, m.memory_ref, d.subject_uid, s.kind FROM audit_memory m
     JOIN audit_detail d ON d.seq = m.seq JOIN audit_subject s ON s.subject_uid = d.subject_uid
@@ -39,26 +37,23 @@ def unnamed_seqs(
 ) -> list[int]:
     """Return what `seqs_by_id_alone` does of *snapshot*, by what *others* have as well."""
     moments = (snapshot, *others)
-    aliases = {alias for each in moments for (alias,) in _in(each, _ALIASES, uids)}
+    aliases = {alias for each in moments for (alias,) in among(each, _ALIASES, uids)}
     own = {
-        each: each.family([*{*uids, *(uid for (uid,) in _in(each, _WHO, [*aliases]))}])
+        each: each.family([*{*uids, *(uid for (uid,) in among(each, _WHO, [*aliases]))}])
         for each in moments
     }
     mine = {memory for each in moments for memory in _memories(each, own[each], written=written)}
     shared, found = set[Memory](), list[tuple[Memory, int]]()
-    for part in _parts(sorted(mine)):
-        for each in moments:
-            refer = each.references
-            known = {(refer.place(place), refer.memory(its)): (place, its) for place, its in part}
-            rows = _in(each, _NAMED, [ref for _place, ref in known])
-            for seq, place_ref, memory_ref, uid, kind in rows:
-                memory = known.get((blob(place_ref), blob(memory_ref)))
-                if memory is None:
-                    continue
-                if kind == "customer" and uid not in own[each]:
-                    shared.add(memory)
-                elif each is snapshot and uid in nobodies:
-                    found.append((memory, seq))
+    for each in moments:
+        refer = each.references
+        known = {(refer.place(place), refer.memory(its)): (place, its) for place, its in mine}
+        rows = among(each, _NAMED, [ref for _place, ref in known])
+        for seq, place_ref, memory_ref, uid, kind in rows:
+            memory = known.get((blob(place_ref), blob(memory_ref)))
+            if memory is not None and kind == "customer" and uid not in own[each]:
+                shared.add(memory)
+            elif memory is not None and each is snapshot and uid in nobodies:
+                found.append((memory, seq))
     return sorted({seq for memory, seq in found if memory not in shared})
 
 
@@ -68,12 +63,3 @@ def _memories(snapshot: Snapshot, uids: Sequence[str], *, written: bool) -> Iter
             if row.op_class is OperationClass.REMEMBER or not written:
                 place = f"{row.store}\n{row.collection or ''}"
                 yield from ((place, each.memory_id) for each in row.memories)
-
-
-def _in(snapshot: Snapshot, statement: str, values: Sequence[Any]) -> Iterator[Any]:
-    for part in _parts(values):
-        yield from snapshot.execute(statement.format(marks(len(part))), part).fetchall()
-
-
-def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    return (values[start : start + _AT_ONCE] for start in range(0, len(values), _AT_ONCE))

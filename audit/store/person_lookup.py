@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...telemetry.event.spelling import Identity, folded_hash, open_sealed, usual_spellings
 from ...telemetry.event.subject import Subject
-from ..database.database import blob, marks
+from ..database.database import among, blob, marks
 from ..database.errors import (
     AmbiguousSubjectError,
     KeyMissingError,
@@ -34,7 +34,6 @@ from ..record.rows import detail_from
 if TYPE_CHECKING:
     from .snapshot import Snapshot
 
-_AT_ONCE = 500
 """Aliases that one query looks for."""
 
 _WITHHELD = re.compile(r"[<\[*]")
@@ -206,9 +205,14 @@ def _referenced(logs: Sequence[Snapshot], query: CustomerQuery) -> Person:
     raise UnknownSubjectError
 
 
-def person_of(snapshot: Snapshot, customer: str | Person, tenant: str | None) -> Person:
+def person_of(
+    snapshot: Snapshot,
+    customer: str | Person,
+    tenant: str | None,
+    beside: Sequence[Snapshot] = (),
+) -> Person:
     """
-    Return *customer*, or the one whom an id names; see `whose`.
+    Return *customer*, or the one whom an id names; see `find_person`.
 
     Raises:
         UnknownSubjectError: Nobody is known by the id.
@@ -217,7 +221,7 @@ def person_of(snapshot: Snapshot, customer: str | Person, tenant: str | None) ->
     """
     if isinstance(customer, Person):
         return customer
-    return find_person(snapshot, CustomerQuery(customer=customer, tenant=tenant))
+    return find_person(snapshot, CustomerQuery(customer=customer, tenant=tenant), beside=beside)
 
 
 def _shared_with(
@@ -389,17 +393,13 @@ class _Lookup:
 
     def _by_alias(self, wanted: Iterable[Identity], purpose: str, kind: str) -> Iterator[_Match]:
         aliases = dict(self._aliases(wanted, purpose))
-        names = tuple(aliases)
-        for start in range(0, len(names), _AT_ONCE):
-            part = names[start : start + _AT_ONCE]
-            rows = self._snapshot.execute(
-                f"SELECT a.alias, {_UID} FROM audit_subject_alias a "  # noqa: S608 - marks
-                "LEFT JOIN audit_subject s ON s.subject_uid = a.subject_uid "
-                f"WHERE {kind} AND a.alias IN ({marks(len(part))})",
-                part,
-            )
-            for alias, uid in rows.fetchall():
-                yield _Match(aliases[alias], uid)
+        statement = (
+            f"SELECT a.alias, {_UID} FROM audit_subject_alias a "  # noqa: S608 - marks
+            "LEFT JOIN audit_subject s ON s.subject_uid = a.subject_uid "
+            f"WHERE {kind} AND a.alias IN ({{}})"
+        )
+        for alias, uid in among(self._snapshot, statement, [*aliases]):
+            yield _Match(aliases[alias], uid)
 
     def _aliases(self, wanted: Iterable[Identity], purpose: str) -> Iterator[tuple[str, Identity]]:
         ring = self._snapshot.ring

@@ -15,7 +15,7 @@ import orjson
 
 from ...telemetry.event.spelling import Identity
 from ...telemetry.event.subject import Subject
-from ..database.database import ReadConnection, Rows, Value, blob, marks
+from ..database.database import ReadConnection, Rows, Value, among, blob, marks
 from ..database.errors import UNREADABLE, AuditError, TamperedError
 from ..database.schema import SPELLINGS, columns_of, version_of
 from ..proof.merkle import leaf_hash
@@ -86,6 +86,14 @@ class Moment:
     def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
         """Run *statement*, with ``?`` for each of *values*."""
         return self.connection.execute(statement, values)
+
+    def of_memories(
+        self, statement: str, ids: Iterable[str], *more: Value
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield each of *ids* with the rest of a row that begins with its hash; see `among`."""
+        by_reference = {self.references.memory(each): each for each in ids}
+        for reference, *row in among(self, statement, [*by_reference], *more):
+            yield by_reference[blob(reference)], row
 
     def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
         """Run *statement* and yield its rows, however many, in bounded memory."""

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from .database.database import blob
-from .decisions import sealed_verdict
+from .decisions import sealed_verdicts
 from .log import AuditLog
-from .store.tree import SealedEvents
-
-_ABORTS = """
-    SELECT seq, header FROM audit_event
-    WHERE operation = 'verdict' AND method = 'abort' AND seq >= ? AND occurred_us >= ? ORDER BY seq
-"""
 
 
 def aborted_runs(log: AuditLog, first_seq: int, since_us: int) -> tuple[int, frozenset[str]]:
@@ -28,11 +21,9 @@ def aborted_runs(log: AuditLog, first_seq: int, since_us: int) -> tuple[int, fro
     """
     found: set[str] = set()
     with log.verdicts.begun() as snapshot:
-        if snapshot is None:
-            return first_seq, frozenset()
-        sealed = SealedEvents(snapshot)
-        for seq, header in snapshot.stream(_ABORTS, (first_seq, since_us)):
-            sealed.check(seq, blob(header))
-            found.add(sealed_verdict(header)["evidence"]["run"])
+        aborts = () if snapshot is None else sealed_verdicts(snapshot, first_seq, "abort")
+        for seq, _rule, at_us, verdict in aborts:
+            if at_us >= since_us:
+                found.add(verdict["evidence"]["run"])
             first_seq = seq + 1
     return first_seq, frozenset(found)

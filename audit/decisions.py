@@ -25,11 +25,6 @@ from .record.rows import row_from
 from .store.snapshot import Snapshot, found_by_seqs
 from .store.tree import SealedEvents
 
-_DECIDED = """
-    SELECT seq, header FROM audit_event
-    WHERE operation = 'verdict' AND method = 'approvals' AND seq >= ? ORDER BY seq
-"""
-
 _OF_WRITER = "SELECT seq FROM audit_event WHERE writer_id = ? ORDER BY writer_seq"
 
 
@@ -113,10 +108,26 @@ class Held(NamedTuple):
         return {name: of for name, of in content.items() if name != "findings"}
 
 
-VERDICTS = """
+_VERDICTS = """
     SELECT seq, method, occurred_us, header FROM audit_event
-    WHERE operation = 'verdict' AND seq >= ? ORDER BY seq
+    WHERE operation = 'verdict' AND seq >= ?{} ORDER BY seq
 """
+
+
+def sealed_verdicts(
+    snapshot: Snapshot, first_seq: int, rule: str | None = None
+) -> Iterator[tuple[int, str, int, dict[str, Any]]]:
+    """
+    Yield the verdicts from *first_seq* on: number, rule, µs since 1970 UTC, and what was decided.
+
+    Raises:
+        TamperedError: One of them is not what was sealed.
+    """
+    chosen, values = ("", ()) if rule is None else (" AND method = ?", (rule,))
+    sealed = SealedEvents(snapshot)
+    for seq, its, at_us, header in snapshot.stream(_VERDICTS.format(chosen), (first_seq, *values)):
+        sealed.check(seq, blob(header))
+        yield seq, its, at_us, sealed_verdict(header)
 
 
 def held(
@@ -134,10 +145,7 @@ def held(
         TamperedError: One of them is not what was sealed.
     """
     found = {} if found is None else found
-    sealed = SealedEvents(snapshot)
-    for seq, gate, occurred_us, header in snapshot.stream(VERDICTS, (first_seq,)):
-        sealed.check(seq, blob(header))
-        verdict = sealed_verdict(header)
+    for seq, gate, occurred_us, verdict in sealed_verdicts(snapshot, first_seq):
         evidence = verdict["evidence"]
         approval = evidence.get("approval")
         if approval is None:
@@ -313,10 +321,9 @@ class AuditedDecisions:
             return
         if self._log.tables.exists():
             with self._log.reading() as snapshot:
-                sealed = SealedEvents(snapshot)
-                for seq, header in snapshot.stream(_DECIDED, (self._read_to,)):
-                    sealed.check(seq, blob(header))
-                    self._take(sealed_verdict(header)["evidence"])
+                decided = sealed_verdicts(snapshot, self._read_to, "approvals")
+                for seq, _rule, _at_us, verdict in decided:
+                    self._take(verdict["evidence"])
                     self._read_to = seq + 1
         self._read_at = self._clock()
 

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from .database.database import blob
-from .decisions import VERDICTS, sealed_verdict
+from .decisions import sealed_verdicts
 from .store.snapshot import Snapshot
-from .store.tree import SealedEvents
 
 
 class StoppedRun(NamedTuple):
@@ -51,10 +49,7 @@ def stopped_runs(
     Raises:
         TamperedError: One of the verdicts is not what was sealed.
     """
-    sealed = SealedEvents(snapshot)
-    for seq, rule, occurred_us, header in snapshot.stream(VERDICTS, (first_seq,)):
-        sealed.check(seq, blob(header))
-        verdict = sealed_verdict(header)
+    for seq, rule, occurred_us, verdict in sealed_verdicts(snapshot, first_seq):
         if rule == "approvals":
             found.pop(str(verdict["evidence"].get("approval")), None)
         elif verdict["outcome"] == "stop":

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ..memory.subject_data.records import SealedWrite, newest_of
-from .database.database import among
+from .database.database import among, log_events
 from .database.errors import UnknownSubjectError
 from .store.person_lookup import CustomerQuery, OtherSpellings, find_person
 from .store.retention import aged_before, is_settled
@@ -38,7 +38,6 @@ _TOUCHES = (
     "SELECT m.memory_ref, max(e.seq) FROM audit_memory m JOIN audit_event e ON e.seq = m.seq "
     "WHERE m.memory_ref IN ({}) AND e.store = ? AND e.op_class <> 'forget' GROUP BY m.memory_ref"
 )
-_NOTES = "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq"
 _MERGED = "SELECT merged_into FROM audit_subject WHERE subject_uid IN ({})"
 
 
@@ -117,8 +116,8 @@ class WriteHistory:
     def notes(self, name: str) -> list[dict[str, Any]]:
         """Return the data of the events of that name, oldest first."""
         with self._log.begun_moments() as snapshots:
-            rows = [row for each in snapshots for row in each.execute(_NOTES, (name,)).fetchall()]
-        return [orjson.loads(bytes(header))["data"] for (header,) in rows]
+            found = (note for each in snapshots for note in log_events(each.connection, name))
+            return [header["data"] for _seq, header in found]
 
     def references(self, kind: str, text: str) -> dict[str, str]:
         """

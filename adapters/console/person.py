@@ -17,7 +17,6 @@ from starlette.routing import Route
 from ...audit.bundle.contract import RequestType
 from ...audit.bundle.recipients import recipients_of
 from ...audit.database.errors import AmbiguousSubjectError, AuditError, UnknownSubjectError
-from ...audit.erasure.report import Erasure
 from ...audit.erasure.run import ErasedMeanwhileError
 from ...audit.queries.memory_model import Memory, UsedMemory, remembered_at
 from ...audit.queries.runs import SITE
@@ -25,7 +24,7 @@ from ...audit.queries.text_extraction import text_of
 from ...audit.record.rows import AuditRow
 from ...audit.store.person_lookup import CustomerQuery, OtherSpellings, Person
 from ...memory.scope import Mnemoscope
-from ..customer_requests.erase import Receipt, erase, leave_receipt, no_receipt_yet
+from ..customer_requests.erase import erase_with_receipt
 from ..customer_requests.erasure_screen import erasure_notes, erasure_rows, erasure_verdict
 from ..customer_requests.export import (
     bundle_lines,
@@ -342,22 +341,15 @@ def _erased(
         raise ErasedMeanwhileError from None
     if {*shown.identities} - {*person.identities} or {*person.uids} - {*shown.uids}:
         raise AuditError(_CHANGED)
-    receipts: list[Receipt] = []
-
-    def leave(erasure: Erasure) -> bool:
-        receipts.append(leave_receipt(scope, erasure, work.folder, person=person))
-        return not receipts[-1].failed
-
-    erasure = erase(
+    erasure, left = erase_with_receipt(
         scope,
         person,
         work.tell,
+        out=work.folder,
         tenant=query.tenant,
         vouched=vouched,
         including_shared=including_shared,
-        leave=leave,
     )
-    left = receipts[-1] if receipts else no_receipt_yet()
     heads = ("state", "where", "removed", "still there", "left in files")
     return Ended(
         erasure_verdict(erasure).plain,

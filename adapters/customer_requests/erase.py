@@ -155,6 +155,27 @@ def leave_receipt(
     return Receipt(str(path), f"Receipt: {path}. It is the customer's: it has their id.")
 
 
+def erase_with_receipt(
+    scope: Mnemoscope,
+    person: Person,
+    tell: Callable[[str], None],
+    *,
+    out: Path | None,
+    is_known: bool = True,
+    log: AuditLog | None = None,
+    **how: Any,
+) -> tuple[Erasure, Receipt]:
+    """Erase a person and leave the receipt: see `erase`, which takes *how*, and `leave_receipt`."""
+    left = [no_receipt_yet()]
+
+    def leave(erasure: Erasure) -> bool:
+        left.append(leave_receipt(scope, erasure, out, person=person, is_known=is_known, log=log))
+        return not left[-1].failed
+
+    erasure = erase(scope, person, tell, leave=leave, log=log, **how)
+    return erasure, left[-1]
+
+
 def as_document(erasure: Erasure) -> dict[str, Any]:
     """Return *erasure* for ``--json``."""
     stores = [

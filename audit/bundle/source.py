@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...telemetry.event.subject import Subject
-from ..database.database import blob, marks
+from ..database.database import blob, log_events, marks
 from ..database.errors import SubjectConflictError
 from ..log import AuditLog
 from ..proof.merkle import Frontier
@@ -113,7 +113,12 @@ def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
     signer = signer_of(snapshot.origin, log.ring)
     # Of a shard the first one knows who received what; a writer's numbers are in all.
     with nullcontext([snapshot]) if log.trail is log else log.trail.moments() as moments:
-        lost, deliveries = tuple(losses(snapshot, moments)), DeliveryRanges(_notes(moments[0]))
+        lost, deliveries = (
+            tuple(losses(snapshot, moments)),
+            DeliveryRanges(
+                header["data"] for _seq, header in log_events(moments[0].connection, DELIVERED)
+            ),
+        )
     return Evidence(
         origin=snapshot.origin,
         verifier_key=signer.verifier_key,
@@ -131,15 +136,6 @@ def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
     )
 
 
-def _notes(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
-    found = snapshot.stream(
-        "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq",
-        (DELIVERED,),
-    )
-    for (header,) in found:
-        yield json.loads(header)["data"]
-
-
 def _anchors(snapshot: Snapshot) -> tuple[Anchor, ...]:
     found: list[Any] = snapshot.execute(
         "SELECT size, root, created_us, anchors FROM audit_checkpoint "
@@ -154,12 +150,8 @@ def _anchors(snapshot: Snapshot) -> tuple[Anchor, ...]:
 
 def losses(snapshot: Snapshot, moments: Sequence[Snapshot]) -> Iterator[DeclaredLoss]:
     """Yield what the log declares as lost, less what came after all, in whichever shard."""
-    gaps = snapshot.stream(
-        "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq", (GAP,)
-    )
     seen: set[Any] = set()
-    for (header,) in gaps:
-        known = json.loads(header)
+    for _seq, known in log_events(snapshot.connection, GAP):
         data = known["data"]
         # Its call had not returned when its process died: nobody was told that it was done.
         if data["reason"] == UNDER_WAY:
@@ -176,11 +168,7 @@ def losses(snapshot: Snapshot, moments: Sequence[Snapshot]) -> Iterator[Declared
 
 def _broken_off(snapshot: Snapshot, moments: Sequence[Snapshot]) -> Iterator[DeclaredLoss]:
     """Yield what writers that are gone may have counted after what is known for certain."""
-    ends = snapshot.stream(
-        "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq", (ENDED,)
-    )
-    for (header,) in ends:
-        known = json.loads(header)
+    for _seq, known in log_events(snapshot.connection, ENDED):
         data = known["data"]
         later = (data["writer"], data["counter"] + 1, data["at_most"])
         n_events = later[2] - later[1] + 1 - _arrived(moments, later)

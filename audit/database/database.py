@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import orjson
+
 _AT_ONCE = 500
 Value = str | int | float | bytes | None
 """A value of a column."""
@@ -234,6 +236,18 @@ def among(connection: Asked, statement: str, values: Sequence[Any], *more: Value
     for start in range(0, len(values), _AT_ONCE):
         part = values[start : start + _AT_ONCE]
         yield from connection.execute(statement.format(marks(len(part))), (*part, *more)).fetchall()
+
+
+def log_events(
+    connection: ReadConnection, *names: str, since_seq: int = 0
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield number and header of the events about the log itself that have one of *names*."""
+    statement = (
+        "SELECT seq, header FROM audit_event WHERE kind = 'log' AND seq >= ? "  # noqa: S608 - marks
+        f"AND operation IN ({marks(len(names))}) ORDER BY seq"
+    )
+    for seq, header in connection.stream(statement, (since_seq, *names)):
+        yield seq, orjson.loads(blob(header))
 
 
 @lru_cache(64)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...memory.subject_data.records import DataSubject
@@ -76,48 +76,46 @@ def data_subject(
         memory_ids=memory_ids,
         stores=stores,
         run_names=runs,
-        is_shared=partial(_is_shared, log, identities, cache(partial(_own_uids, log, identities))),
+        is_shared=_SavedRuns(log, identities).is_shared,
         including_shared=including_shared,
         shorter_ids=_shorter_ids(log, customer, tenant),
     )
 
 
-def _own_uids(log: AuditLog, identities: Sequence[Identity]) -> frozenset[str]:
-    """Return the subjects that a customer is, and those that are nobody."""
-    found: set[str] = set()
-    with log.moments() as snapshots:
-        for snapshot in snapshots:
-            found.update(snapshot.family(snapshot.uids_of(identities)))
-            # A checkpoint that was saved in no customer's name is no other customer's.
-            found.update(uid for (uid,) in snapshot.execute(_NOBODIES, (NOBODY,)).fetchall())
-    return frozenset(found)
+class _SavedRuns:
+    """The runs that a customer has saved checkpoints in, and perhaps others have as well."""
 
+    def __init__(self, log: AuditLog, identities: Sequence[Identity]) -> None:
+        self._log, self._identities = log, identities
 
-def _is_shared(
-    log: AuditLog,
-    identities: Sequence[Identity],
-    own_uids: Callable[[], frozenset[str]],
-    run: str,
-    owners: Mapping[str, str | None],
-) -> bool:
-    """See `DataSubject.is_shared`."""
-    own = own_uids()
-    with log.moments() as snapshots:
-        # The run as a whole first: one look-up in place of one for each checkpoint.
-        for each in snapshots:
-            if not _saved_by(each, "d.run_ref = ?", each.references.run(recorded_name(run))) <= own:
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        """The subjects that the customer is, and those that are nobody."""
+        found: set[str] = set()
+        with self._log.moments() as snapshots:
+            for snapshot in snapshots:
+                found.update(snapshot.family(snapshot.uids_of(self._identities)))
+                # A checkpoint that was saved in no customer's name is no other customer's.
+                found.update(uid for (uid,) in snapshot.execute(_NOBODIES, (NOBODY,)).fetchall())
+        return frozenset(found)
+
+    def is_shared(self, run: str, owners: Mapping[str, str | None]) -> bool:
+        """See `DataSubject.is_shared`."""
+        own, names = self._own, {each.customer for each in self._identities}
+        with self._log.moments() as snapshots:
+            # The run as a whole first: one look-up in place of one for each checkpoint.
+            refs = [each.references.run(recorded_name(run)) for each in snapshots]
+            if not _saved_by(snapshots, "d.run_ref = ?", refs) <= own:
                 return True
-        names = {each.customer for each in identities}
-        for memory_id, owner in owners.items():
-            name = recorded_name(memory_id)
-            known = set[str]().union(
-                *(_saved_by(each, _OF_MEMORY, each.references.memory(name)) for each in snapshots)
-            )
-            # An owner that redaction has replaced may be anybody, this customer included.
-            is_named = owner is not None and not _REDACTED.fullmatch(owner)
-            if not known <= own or (not known and is_named and owner not in names):
-                return True
-    return False
+            for memory_id, owner in owners.items():
+                name = recorded_name(memory_id)
+                refs = [each.references.memory(name) for each in snapshots]
+                known = _saved_by(snapshots, _OF_MEMORY, refs)
+                # An owner that redaction has replaced may be anybody, this customer included.
+                is_named = owner is not None and not _REDACTED.fullmatch(owner)
+                if not known <= own or (not known and is_named and owner not in names):
+                    return True
+        return False
 
 
 _REDACTED = re.compile(r"<[A-Z][A-Z_]*(_[0-9a-f]+)?>")
@@ -131,9 +129,13 @@ _SAVED_BY = (
 )
 
 
-def _saved_by(snapshot: Snapshot, where: str, ref: bytes) -> set[str]:
-    found = snapshot.execute(_SAVED_BY + where, (OperationClass.CHECKPOINT.value, ref))
-    return {uid for (uid,) in found.fetchall()}
+def _saved_by(snapshots: Sequence[Snapshot], where: str, refs: Sequence[bytes]) -> set[str]:
+    """Return the subjects that saved checkpoints *where* each log has its one of *refs*."""
+    found = set[str]()
+    for each, ref in zip(snapshots, refs, strict=True):
+        values = OperationClass.CHECKPOINT.value, ref
+        found |= {uid for (uid,) in each.execute(_SAVED_BY + where, values).fetchall()}
+    return found
 
 
 def _shorter_ids(log: AuditLog, customer: str, tenant: str | None) -> set[str]:

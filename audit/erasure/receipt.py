@@ -8,7 +8,6 @@ customer was known by. It holds nothing else of them. It is theirs: no copy is k
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.metadata import version
@@ -23,7 +22,7 @@ from ..bundle.manifest import SPEC_VERSION, json_page
 from ..bundle.notice import Notice
 from ..bundle.source import evidence_of
 from ..bundle.statements import event_line, utc
-from ..database.database import blob
+from ..database.database import among, blob, log_events
 from .receipt_page import receipt_page
 from .report import Erasure
 from .run import COMPLETED, INCOMPLETE, REQUESTED, RESUMED
@@ -32,10 +31,7 @@ if TYPE_CHECKING:
     from ..log import AuditLog
     from ..store.snapshot import Snapshot
 
-_EVENTS = """
-    SELECT seq, header FROM audit_event
-    WHERE kind = 'log' AND operation IN (?, ?, ?, ?) ORDER BY seq
-"""
+_HEADERS = "SELECT seq, header FROM audit_event WHERE seq IN ({}) ORDER BY seq"
 
 
 def receipt_name(erasure: Erasure) -> str:
@@ -88,10 +84,14 @@ def write_receipt(
 
 def _events(snapshot: Snapshot, request: str) -> Iterator[SealedEvent]:
     wanted = (REQUESTED, RESUMED, INCOMPLETE, COMPLETED)
-    for seq, header in snapshot.stream(_EVENTS, wanted):
-        # Not in SQL: PostgreSQL and SQLite have different functions for JSON in bytes.
-        if json.loads(blob(header))["data"]["request"] == request:
-            yield SealedEvent(seq, blob(header))
+    # Not in SQL: PostgreSQL and SQLite have different functions for JSON in bytes.
+    found = (
+        seq
+        for seq, each in log_events(snapshot.connection, *wanted)
+        if each["data"]["request"] == request
+    )
+    for seq, header in among(snapshot, _HEADERS, [*found]):
+        yield SealedEvent(seq, blob(header))
 
 
 def _document(

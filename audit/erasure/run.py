@@ -15,7 +15,6 @@ done: a later run, which meets none of them any more, looks for the same.
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +29,7 @@ from ...memory.subject_data.records import (
 )
 from ...telemetry.event.spelling import Identity
 from ...telemetry.event.subject import Subject
-from ..database.database import blob, marks
+from ..database.database import ReadConnection, log_events, marks
 from ..database.errors import AuditError
 from ..record.subjects import AnyConnection, add_alias
 from .customer_ids import data_subject
@@ -73,9 +72,6 @@ _FIND = (
     f"SELECT alias, subject_uid FROM audit_subject_alias WHERE id_type = '{UNDER_WAY}' "  # noqa: S608 - literals
     "AND alias IN ({})"
 )
-_PROVEN = """
-    SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? AND seq >= ? ORDER BY seq
-"""
 _SAMPLES = 8
 _SAMPLE_BYTES = 32
 _FILES, _VAULT = "files", "vault"
@@ -424,10 +420,10 @@ def _aliases_of(subject: Subject, ring: Keyring) -> dict[str, str]:
     return {key_id: subject.hashed(_PURPOSE, keys) for key_id, keys in ring}
 
 
-def _is_proven(connection: AnyConnection, request: str, since_seq: int) -> bool:
+def _is_proven(connection: ReadConnection, request: str, since_seq: int) -> bool:
     """Return whether the log has the proof of a complete *request*, from *since_seq* on."""
-    found: list[Any] = connection.execute(_PROVEN, (COMPLETED, since_seq)).fetchall()
-    return any(json.loads(blob(header))["data"]["request"] == request for (header,) in found)
+    found = log_events(connection, COMPLETED, since_seq=since_seq)
+    return any(each["data"]["request"] == request for _seq, each in found)
 
 
 def _are_there(connection: AnyConnection, uids: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ...memory.subject_data.records import LoggedMemory, MemoryStores, RemovalOutcome
@@ -105,8 +105,14 @@ def withdraw(
     tell("settling what is under way")
     unsettled = [*stores.settle()]
     outcomes: list[Withdrawn] = []
+
     # Each look-up reads the trail, and memories of one customer come in hundreds.
-    uids_of = lru_cache(_HELD)(partial(_uids_of, log))
+    @lru_cache(_HELD)
+    def uids_of(customer: str, tenant: str | None) -> frozenset[str]:
+        """Return the subjects of a customer, merged ones included."""
+        with log.reading() as snapshot:
+            return frozenset(snapshot.family(snapshot.uids(customer, tenant)))
+
     for number, each in enumerate(memories, 1):
         tell(f"taking out memory {number:,} of {len(memories):,}")
         outcomes.append(Withdrawn(each, *_taken_out(stores, _logged(uids_of, each))))
@@ -147,9 +153,3 @@ def _logged(uids_of: _UidsOf, memory: ReachedMemory) -> LoggedMemory:
         tenant=tenant,
         is_customer=lambda customer: memory.customer in uids_of(customer, tenant),
     )
-
-
-def _uids_of(log: AuditLog, customer: str, tenant: str | None) -> frozenset[str]:
-    """Return the subjects of a customer, merged ones included."""
-    with log.reading() as snapshot:
-        return frozenset(snapshot.family(snapshot.uids(customer, tenant)))

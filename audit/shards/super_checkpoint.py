@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from ...telemetry.process.fork import reset_after_fork
+from ..database.database import log_events
 from ..database.errors import AuditError
 from ..log import AuditLog
 from ..proof.merkle import Frontier, Prover, leaf_hash, root_of
@@ -229,8 +230,8 @@ def signed_shards(first: Snapshot) -> set[int]:
 
 def _kept(log: AuditLog) -> Iterator[str]:
     with log.begun() as snapshot:
-        for (header,) in () if snapshot is None else snapshot.stream(_NOTES, (SHARDS_SIGNED,)):
-            yield orjson.loads(bytes(header))["data"]["note"]
+        found = () if snapshot is None else log_events(snapshot.connection, SHARDS_SIGNED)
+        yield from (header["data"]["note"] for _seq, header in found)
 
 
 _LATEST_US = """

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import orjson
-
-from ..database.database import ReadConnection, WriteConnection
+from ..database.database import ReadConnection, WriteConnection, log_events
 from ..record.sequence_gaps import UNDER_WAY, UNKNOWN_END, SequenceGap
 from ..record.spool_numbers import outside
 from ..record.writer_events import ENDED, STOPPED, about, is_durable
@@ -127,9 +125,6 @@ def _missing(
 
 def all_declared(connection: ReadConnection) -> Iterator[tuple[str, int, int]]:
     """Yield the numbers of every writer that are declared as lost, likewise."""
-    rows: list[Any] = connection.execute(
-        "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ?", (GAP,)
-    ).fetchall()
-    for (header,) in rows:
-        data = orjson.loads(header)["data"]
+    for _seq, header in log_events(connection, GAP):
+        data = header["data"]
         yield data["writer"], data["from_wseq"], data["to_wseq"]

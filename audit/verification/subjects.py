@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
-from ..database.database import blob
+from ..database.database import blob, log_events
 from ..database.errors import UNREADABLE, KeyMissingError
 from ..erasure.run import CLOSED, COMPLETED, REQUESTED, RESUMED, UNDER_WAY
 from ..record.keys import Keyring, log_key
@@ -29,10 +27,6 @@ _UNLISTED_ALIASES = """
     WHERE a.key_id NOT IN (SELECT key_id FROM audit_key) GROUP BY a.key_id
 """
 _KEPT_REQUESTS = "SELECT subject_uid FROM audit_subject_alias WHERE id_type = ?"
-_NOTED_REQUESTS = """
-    SELECT operation, header FROM audit_event
-    WHERE kind = 'log' AND operation IN (?, ?, ?, ?) ORDER BY seq
-"""
 
 
 def check_subjects(snapshot: Snapshot, report: Verification) -> None:
@@ -65,8 +59,8 @@ def _check_requests(snapshot: Snapshot, report: Verification) -> None:
     """Hold the erasures that are under way against the events that began and ended them."""
     kept = {uid for (uid,) in snapshot.stream(_KEPT_REQUESTS, (UNDER_WAY,))}
     noted: dict[str, set[str]] = {each: set() for each in (REQUESTED, RESUMED, COMPLETED, CLOSED)}
-    for name, header in snapshot.stream(_NOTED_REQUESTS, (*noted,)):
-        noted[name].add(orjson.loads(blob(header))["data"]["request"])
+    for _seq, header in log_events(snapshot.connection, *noted):
+        noted[header["operation"]].add(header["data"]["request"])
     begun, done, closed = noted[REQUESTED] | noted[RESUMED], noted[COMPLETED], noted[CLOSED]
     # Retention may have removed the event that began one, never one that came after its end.
     strays = kept & closed if snapshot.first_seq else kept - (begun - closed)

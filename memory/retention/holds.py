@@ -170,11 +170,11 @@ class HeldRecords:
         self._trail = trail
         first = next(iter(trail.references(*_CHECK))) if holds else ""
         # A log that came later has other names for what is held, which nobody can tell from here.
-        self._known = {
-            kind: set.intersection(*({first, *each.beside} for each in its))
-            for kind, its in self._by_kind.items()
-            if its
-        }
+        self._known = {kind: {first} for kind in HOLD_KINDS}
+        for kind, its in self._by_kind.items():
+            for name in its[0].beside if its else ():
+                if all(name in each.beside for each in its):
+                    self._known[kind].add(name)
 
     def why(self, store: str, record: KeptRecord, writes: Sequence[SealedWrite]) -> str | None:
         """Return why *record* stays. None: nothing holds it."""

@@ -63,7 +63,9 @@ class RecordJudge:
         ids = list(dict.fromkeys(each for record in records for each in record.trail_ids))
         writes = self._trail.writes(store, ids)
         of_threads = [each for each in records if each.kind in _OF_THREADS]
-        touched = self._trail.touched(store, ids) if of_threads else {}
+        touched: Mapping[str, Mapping[str, int]] = {}
+        if of_threads:
+            touched = self._trail.touched(store, ids)
         used: defaultdict[str | None, list[tuple[str, int]]] = defaultdict(list)
         for each in of_threads:
             for name in each.trail_ids:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,8 +87,7 @@ def erase(
     check_can_ask(yes=yes)
     _check_folder(receipt)
     from ....audit.database.errors import AuditError
-    from ...customer_requests.erase import erase as erase_person
-    from ...customer_requests.erase import leave_receipt, no_receipt_yet
+    from ...customer_requests.erase import erase_with_receipt
     from ..scope import scope_with_trail
 
     status = Console(stderr=True).status("opening the scope")
@@ -112,31 +109,25 @@ def erase(
             )
         done: list[tuple[Erasure, Receipt]] = []
         for shard, known in parts:
-            receipts: list[Receipt] = []
-            leave = partial(
-                _leave,
-                receipts,
-                partial(
-                    leave_receipt, opened, out=receipt, person=known, is_known=is_known, log=shard
-                ),
-            )
             try:
-                erasure = erase_person(
-                    opened,
-                    known,
-                    status.update,
-                    tenant=tenant,
-                    vouched=vouch or (),
-                    including_shared=including_shared,
-                    leave=leave,
-                    log=shard,
+                done.append(
+                    erase_with_receipt(
+                        opened,
+                        known,
+                        status.update,
+                        out=receipt,
+                        is_known=is_known,
+                        tenant=tenant,
+                        vouched=vouch or (),
+                        including_shared=including_shared,
+                        log=shard,
+                    )
                 )
             except AuditError as exc:
                 if len(parts) == 1:
                     raise
                 already = f"{len(done)} of {len(parts)} shards are done: run this again"
                 raise CommandError(f"{exc}. {already}", INCOMPLETE) from exc
-            done.append((erasure, receipts[-1] if receipts else no_receipt_yet()))
     if json:
         _print_json(done, query, person, is_known=is_known)
     for erasure, left in done:
@@ -144,12 +135,6 @@ def erase(
             _show(erasure, is_known=is_known)
         say(left.line)
     raise typer.Exit(max(_code(*each, is_known=is_known) for each in done))
-
-
-def _leave(left: list[Receipt], leave: Callable[[Erasure], Receipt], erased: Erasure) -> bool:
-    """Leave a receipt, note it in *left*, and return whether it is out."""
-    left.append(leave(erased))
-    return not left[-1].failed
 
 
 def _check_folder(receipt: Path | None) -> None:

@@ -13,6 +13,7 @@ from ..log import AuditLog
 from ..proof.merkle import HASH_BYTES, TILE_BITS, TILE_LEAVES, Frontier, Prover
 from ..proof.note import Signer
 from ..sink.spool import spool_files, spool_stats
+from ..store.departed import all_declared, all_recorded
 from ..store.heads import stored_heads
 from ..store.roll import NOBODY, Roll, RollState, roll_beside
 from ..store.snapshot import Snapshot
@@ -46,7 +47,15 @@ from .tree import (
     kept_checkpoints,
     size_of,
 )
-from .writers import Elsewhere, Endings, check_endings, check_gaps, check_spools, nowhere_else
+from .writers import (
+    Elsewhere,
+    Endings,
+    MissingRange,
+    Writers,
+    check_endings,
+    check_gaps,
+    check_spools,
+)
 
 _AHEAD = "a checkpoint of {:,} events is of more than this replica has: it is behind, or was cut"
 SIGNED_WITHIN_S = 10.0
@@ -69,7 +78,6 @@ def verify(
     progress: Progress = lambda _done: None,
     jobs: int = 1,
     said: Said = _unsaid,
-    elsewhere: Callable[[], Elsewhere] = nowhere_else,
 ) -> Verification:
     """
     Recompute all hashes, seals and signatures of *log*.
@@ -83,7 +91,6 @@ def verify(
         jobs: Processes that share a large log. They import the main module of this one, which
             must do nothing when it is imported.
         said: Called with the reason why one process has to do it after all.
-        elsewhere: Returns what other logs have of its writers, once it was read.
 
     Raises:
         AuditError: The log cannot be read.
@@ -97,9 +104,7 @@ def verify(
         counted_once = _ProgressOnce(progress)
         # What retention has removed cannot be checked again; its hashes can.
         first = max(since, _first_seq(snapshot))
-        options = VerifyOptions(
-            first, checkpoints, with_details, counted_once, standing, waiting, elsewhere
-        )
+        options = VerifyOptions(first, checkpoints, with_details, counted_once, standing, waiting)
         least = LEAST if with_details else LEAST * LESS_WORK
         if jobs > 1 and snapshot.size - options.since >= least:
             try:
@@ -126,7 +131,6 @@ class VerifyOptions(NamedTuple):
     progress: Progress = lambda _done: None
     standing: RollState = NOBODY
     waiting: int = 0
-    elsewhere: Callable[[], Elsewhere] = nowhere_else
 
 
 def _beside(log: AuditLog) -> tuple[RollState, int]:
@@ -139,6 +143,31 @@ def _beside(log: AuditLog) -> tuple[RollState, int]:
     standing = Roll(roll_beside(path), log.ring).standing()
     standing = standing._replace(alive=standing.alive | relayed)
     return standing, spool_stats(path).events
+
+
+def _elsewhere(log: AuditLog) -> Elsewhere:
+    """Return what is beside a shard, read after it: what has come into it since counts as well."""
+    writers, gaps = Writers(), list[MissingRange]()
+    others = [each for each in log.trail.shards if each is not log]
+    if not others:
+        return Elsewhere(writers, gaps, has_spool=False)
+    spools = [each.spool_path for each in others if each.spool_path is not None]
+    has_spool = any(spool_stats(each).events for each in spools)
+    for each in (*others, log):
+        with each.begun() as snapshot:
+            if snapshot is None:
+                continue
+            if each is not log:
+                begun = dict[str, int]()
+                for writer, first, last in all_recorded(snapshot.connection):
+                    writers.add_range(writer, first, last)
+                    begun[writer] = min(first, begun.get(writer, first))
+                if snapshot.first_seq:  # what retention has removed was there
+                    gaps += (MissingRange(writer, 1, first - 1) for writer, first in begun.items())
+                gaps += (MissingRange(*its) for its in all_declared(snapshot.connection))
+            else:
+                gaps += (MissingRange(*its) for its in all_recorded(snapshot.connection))
+    return Elsewhere(writers, gaps, has_spool)
 
 
 def report_of(
@@ -368,7 +397,7 @@ class _Whole:
 
     def _writers(self) -> None:
         """Look for gaps in the sequences of writers, declared or not."""
-        report, passed, elsewhere = self.report, self._passed, self._options.elsewhere()
+        report, passed, elsewhere = self.report, self._passed, _elsewhere(self._log)
         writers = passed.writers
         writers.update(elsewhere.writers)
         lists = (passed.gaps, passed.under_way, elsewhere.gaps)

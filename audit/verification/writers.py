@@ -110,11 +110,6 @@ class Elsewhere(NamedTuple):
     has_spool: bool
 
 
-def nowhere_else() -> Elsewhere:
-    """Return what there is elsewhere of a log that is alone."""
-    return Elsewhere(Writers(), [], has_spool=False)
-
-
 def union(gaps: Iterable[MissingRange]) -> list[MissingRange]:
     """Return *gaps* with those that overlap made one: a crash may declare the same one twice."""
     merged: list[MissingRange] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -141,11 +140,6 @@ def _verify_trail(
 ) -> Verification:
     from ....audit.verification.whole import verify as verify_log
 
-    beside: dict[str, Any] = {}
-    if log.trail is not log:
-        from ....audit.shards.verification import elsewhere_of
-
-        beside["elsewhere"] = partial(elsewhere_of, log)
     with log.reading() as snapshot:
         events = max(0, snapshot.size - since)
     # Hashes, and then details: each event is counted twice.
@@ -154,7 +148,6 @@ def _verify_trail(
     with progress_bar(Console(stderr=True), "verifying", total) as advance:
         found = verify_log(
             log,
-            **beside,
             since=since,
             checkpoints=checkpoints,
             with_details=with_details,

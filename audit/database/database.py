@@ -250,6 +250,17 @@ def log_events(
         yield seq, orjson.loads(blob(header))
 
 
+def latest_log_event(connection: ReadConnection, name: str) -> dict[str, Any] | None:
+    """Return the header of the latest event of that *name*. None: there is none."""
+    found: Any = connection.execute(_LATEST, (name,)).fetchone()
+    return None if found is None else orjson.loads(blob(found[0]))
+
+
+_LATEST = """
+    SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq DESC LIMIT 1
+"""
+
+
 @lru_cache(64)
 def insert_statement(table: str, columns: tuple[str, ...]) -> str:
     """Return an INSERT of one row."""

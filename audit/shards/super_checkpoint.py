@@ -16,10 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-import orjson
-
 from ...telemetry.process.fork import reset_after_fork
-from ..database.database import log_events
+from ..database.database import latest_log_event, log_events
 from ..database.errors import AuditError
 from ..log import AuditLog
 from ..proof.merkle import Frontier, Prover, leaf_hash, root_of
@@ -80,8 +78,8 @@ class SuperSigner:
                     if first is None:
                         self._due_at = due_at  # with the first events, and not a minute later
                         return
-                    row: Any = first.execute(_LATEST_US, (SHARDS_SIGNED,)).fetchone()
-                    age_us = self._logs[0].now_us() - row[0] if row else None
+                    last = latest_log_event(first.connection, SHARDS_SIGNED)
+                    age_us = self._logs[0].now_us() - last["recorded_at"] if last else None
                     if age_us is None or not 0 <= age_us < EVERY_S * 1e6:
                         self.sign()
             finally:
@@ -221,10 +219,8 @@ def _wrong(
 
 def signed_shards(first: Snapshot) -> set[int]:
     """Return the shards that had an event when a note over them was kept last."""
-    latest = f"{_NOTES} DESC LIMIT 1"
-    found: Any = first.execute(latest, (SHARDS_SIGNED,)).fetchone()
-    note = orjson.loads(bytes(found[0]))["data"]["note"] if found else ""
-    lines = parse_checkpoint(note).extensions if note else ()
+    found = latest_log_event(first.connection, SHARDS_SIGNED)
+    lines = parse_checkpoint(found["data"]["note"]).extensions if found else ()
     return {number for number, each in enumerate(lines) if each.split()[1] != _NONE}
 
 
@@ -232,13 +228,6 @@ def _kept(log: AuditLog) -> Iterator[str]:
     with log.begun() as snapshot:
         found = () if snapshot is None else log_events(snapshot.connection, SHARDS_SIGNED)
         yield from (header["data"]["note"] for _seq, header in found)
-
-
-_LATEST_US = """
-    SELECT recorded_us FROM audit_event WHERE kind = 'log' AND operation = ?
-    ORDER BY seq DESC LIMIT 1
-"""
-_NOTES = "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq"
 
 
 def is_note(note: str) -> bool:

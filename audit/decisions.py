@@ -319,12 +319,12 @@ class AuditedDecisions:
     def _read(self, most_age_s: float) -> None:
         if self._clock() - self._read_at < most_age_s:
             return
-        if self._log.tables.exists():
-            with self._log.reading() as snapshot:
-                decided = sealed_verdicts(snapshot, self._read_to, "approvals")
-                for seq, _rule, _at_us, verdict in decided:
-                    self._take(verdict["evidence"])
-                    self._read_to = seq + 1
+        with self._log.begun() as snapshot:
+            first = self._read_to
+            decided = () if snapshot is None else sealed_verdicts(snapshot, first, "approvals")
+            for seq, _rule, _at_us, verdict in decided:
+                self._take(verdict["evidence"])
+                self._read_to = seq + 1
         self._read_at = self._clock()
 
     def _take(self, known: dict[str, Any]) -> None:
@@ -359,7 +359,10 @@ class AuditedDecisions:
             AuditError: The log cannot be read.
         """
         with self._guard:
-            if self._clock() - self._figures_at >= most_age_s and self._log.tables.exists():
+            if (
+                self._clock() - self._figures_at >= most_age_s
+                and self._log.tables.database.exists()
+            ):
                 self._figures_at = self._clock()  # of failures too: a scrape waits for none twice
                 with self._log.reading() as snapshot:
                     self._figures = tuple(self._read_figures(snapshot, window))

@@ -209,7 +209,7 @@ class AuditLog:
         Raises:
             AuditError: What was not removed until then is still there.
         """
-        if not self.retention_days or not self.tables.exists():
+        if not self.retention_days or not self.tables.database.exists():
             return 0
         removed = count = retention.prune_some(self.tables, self.retention_days)
         while at_once and count:
@@ -504,8 +504,8 @@ class AuditLog:
         Raises:
             AuditError: It cannot be read or written, or was written with other keys.
         """
-        self.tables.check_writable()
-        if not self.tables.exists():
+        self.tables.database.check_writable()
+        if not self.tables.database.exists():
             return f"{self.path or self.label} is made with the first event"
         with self.reading() as snapshot:
             snapshot.check_keys()

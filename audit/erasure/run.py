@@ -398,10 +398,9 @@ class ErasureRun:
         self._keep(rows)
         tenants = dict.fromkeys(each.tenant for each in identities)
         # First in other shards: once the customer is gone here, nobody knows what was theirs there.
-        others = [each for each in self._log.trail.shards if each is not self._log]
-        unnamed = sum(
-            each.subjects.erase_unnamed(uids, *tenants) for each in others if each.tables.exists()
-        )
+        others = (each for each in self._log.trail.shards if each is not self._log)
+        there = [each for each in others if each.tables.database.exists()]
+        unnamed = sum(each.subjects.erase_unnamed(uids, *tenants) for each in there)
         # Its key, that is: what is sealed with it nobody reads again, in backups either.
         return unnamed + sum(self._shred(uid, *tenants) for uid in uids)
 

@@ -159,7 +159,7 @@ class ShardedLog(AuditLog):
         had = {0} if len(shards) > 1 else set[int]()
         with self._first.begun() as snapshot:
             had |= signed_shards(snapshot) if snapshot is not None else set()
-        is_there = [each.tables.exists() for each in shards]
+        is_there = [each.tables.database.exists() for each in shards]
         if not any(is_there):
             return [self._first]  # which says so
         gone = [str(number) for number in sorted(had) if not is_there[number]]

@@ -31,7 +31,7 @@ def verify_shards(
     """
     if not all(map(is_note, checkpoints)):
         raise ValueError("the checkpoint of one shard: name the shard with --shard N")
-    there = [each.tables.exists() for each in trail.shards]
+    there = [each.tables.database.exists() for each in trail.shards]
     reports = [
         verify(log, **options) if its else Verification()
         for log, its in zip(trail.shards, there, strict=True)

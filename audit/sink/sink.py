@@ -139,7 +139,7 @@ class AuditSink:
         """Log at once what cannot be written here. A server is asked with the first event."""
         if self.log.path is not None:
             try:
-                self.log.tables.check_writable()
+                self.log.tables.database.check_writable()
             except AuditError as exc:
                 return self._failed(exc)
         if self.spool is not None and (why := self.spool.refusal()):

@@ -56,6 +56,7 @@ class LogTables:
         prepare: Called once, before the first write. What it raises, the write does.
 
     Attributes:
+        database: Which. Transactions are for `writing` and `reading`.
         label: The log's name in errors.
         removal: What retention is about to remove.
         unnamed: See `Snapshot`.
@@ -73,7 +74,7 @@ class LogTables:
     ) -> None:
         self.ring = ring
         self.label = database.label
-        self._database = database
+        self.database = database
         self._clock_ns = clock_ns
         self._prepare = prepare
         self.unnamed = unnamed
@@ -119,7 +120,7 @@ class LogTables:
             AuditError: It is not signed.
         """
         # Without the second a close would make a database that nobody has written to.
-        if self._writer.unsigned and self._database.exists():
+        if self._writer.unsigned and self.database.exists():
             with self.writing():
                 pass
 
@@ -135,21 +136,8 @@ class LogTables:
         Raises:
             AuditError: There is no such database, or it cannot be read.
         """
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             yield Snapshot(connection, self.ring, self.label, self.unnamed)
-
-    def exists(self) -> bool:
-        """Return whether there is anything to read."""
-        return self._database.exists()
-
-    def check_writable(self) -> None:
-        """
-        Find out whether the log could be written, changing nothing.
-
-        Raises:
-            AuditError: It could not.
-        """
-        self._database.check_writable()
 
     def scrub(self) -> None:
         """
@@ -160,16 +148,7 @@ class LogTables:
                 every reader that begins now.
         """
         with self._guard, self._fresh_after_failure():
-            self._database.scrub()
-
-    def partition(self) -> None:
-        """
-        Partition the tables that grow, where they are not, while others read and write.
-
-        Raises:
-            AuditError: They are not partitioned, and can be used as before.
-        """
-        self._database.partition()
+            self.database.scrub()
 
     def now_us(self) -> int:
         """Return the time, microseconds since 1970 UTC."""
@@ -180,7 +159,7 @@ class LogTables:
         with suppress(AuditError):
             self.sign_end()
         with self._guard:
-            self._database.close()
+            self.database.close()
 
     @contextmanager
     def _fresh_after_failure(self) -> Generator[None]:
@@ -191,10 +170,10 @@ class LogTables:
             yield
         except BaseException:
             # Whatever it was, the next attempt begins with a fresh connection.
-            self._database.close()
+            self.database.close()
             raise
 
     def forked(self) -> None:
         """Drop the parent's connection in a child, and be another writer."""
-        self._database.abandon()
+        self.database.abandon()
         self._writer.forked()

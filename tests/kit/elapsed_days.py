@@ -11,5 +11,5 @@ def live(log, now_s, days, *, every_days=30):
     while now_s[0] < until_s:
         now_s[0] = min(now_s[0] + every_days * DAY_S, until_s)
         first, *others = log.shards
-        for each in (first, *(its for its in others if its.tables.exists())):
+        for each in (first, *(its for its in others if its.tables.database.exists())):
             each.append_log_event("verify.ran", {"result": "ok"})

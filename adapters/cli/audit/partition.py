@@ -23,8 +23,8 @@ def partition(audit_url: AuditUrl = None) -> None:
         with Console(stderr=True).status("reading the tables once"):
             # Of several shards, one that has no event yet is made with partitions.
             for each in log.shards:
-                if each is log or each.tables.exists():
-                    each.tables.partition()
+                if each is log or each.tables.database.exists():
+                    each.tables.database.partition()
     except AuditError as exc:
         raise CommandError(" ".join(str(exc).split()), INCOMPLETE) from exc
     say("partitioned")

@@ -29,7 +29,7 @@ def partitioned(url, seed, times):
     for attempt in range(times + 1):
         child = os.fork()
         if not child:
-            AuditLog(url, KEYS).tables.partition()
+            AuditLog(url, KEYS).tables.database.partition()
             os._exit(0)
         if attempt < times:
             time.sleep(draw.uniform(0.01, 0.15))

@@ -116,7 +116,7 @@ def test_an_older_log_is_plain_until_the_command(open_log, plain, some):
     log = open_log()
     log.append(some(5))
     before = bounds(log), verify(log).state
-    log.tables.partition()
+    log.tables.database.partition()
     after = bounds(log)
     log.close()
     log.append(some(5))
@@ -137,8 +137,8 @@ def test_it_goes_on_where_it_was_broken_off(open_log, plain, postgres_url, some)
         postgres_partitions.bound(connection)
     log.append(some(400))
     halfway = verify(log).findings["tampered"]
-    log.tables.partition()
-    log.tables.partition()
+    log.tables.database.partition()
+    log.tables.database.partition()
     log.append(some(400))
 
     assert halfway == []
@@ -156,7 +156,7 @@ def test_a_bound_that_is_reached_says_what_to_do(open_log, plain, postgres_url, 
     batches = [some(500) for _ in range(6)]
     with pytest.raises(AuditError, match="Run `mnemoscope audit partition`"):
         list(map(log.append, batches))
-    log.tables.partition()
+    log.tables.database.partition()
     for each in batches:
         log.append(each)
 
@@ -172,7 +172,7 @@ def test_rights_stay_as_they_were(open_log, plain, postgres_url, some):
         connection.execute(f"GRANT SELECT ON audit_event TO {role}")
         log = open_log()
         log.append(some(1))
-        log.tables.partition()
+        log.tables.database.partition()
         asked = f"SELECT has_table_privilege('{role}', 'audit_event', %s)"
         may = [connection.execute(asked, (each,)).fetchone()[0] for each in ("SELECT", "INSERT")]
         connection.execute(f"DROP OWNED BY {role}")
@@ -194,7 +194,7 @@ def test_a_role_that_owns_nothing_writes_on(open_log, some, postgres_url, subjec
         for _ in range(3):
             other.append(some(200))
         before = bounds(owner)
-        owner.tables.partition()
+        owner.tables.database.partition()
         other.append(some(500))
     finally:
         other.close()

@@ -58,7 +58,7 @@ def test_what_a_killed_relay_had_left_is_in_its_tenants_shard_once(trail, tmp_pa
     folder, log = tmp_path / "relay", trail.log(4)
     with relaying(trail, folder) as relay:
         write(trail, folder, 2)
-        until(lambda: log.shards[0].tables.exists() and log.count() > 0)
+        until(lambda: log.shards[0].tables.database.exists() and log.count() > 0)
         write(trail, folder, 10, lambda number: number == 100 and relay.kill())
     with relaying(trail, folder):
         until(lambda: log.count() >= 12 * len(TENANTS))

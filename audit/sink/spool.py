@@ -9,7 +9,6 @@ lost, and the gap in its writer's numbers is declared.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from collections.abc import Callable, Generator, Sequence
@@ -23,6 +22,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ...telemetry.delivery.sink import UnacceptableError
 from ...telemetry.event.event import Event
+from ...telemetry.files.file_lock import is_free
 from ...telemetry.network.probe import try_writing
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.queue.codec import MakeContent, encode
@@ -420,12 +420,8 @@ def _taken_over(path: Path) -> Generator[bool]:
     except OSError as exc:
         raise AuditError(f"the audit spool {path} cannot be read: {reason_of(exc)}") from exc
     try:
-        is_locked = False
-        with suppress(OSError):
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_locked = True
         # Removed since it was opened, a file can still be locked, and its events are in the log.
-        yield is_locked and os.fstat(fd).st_nlink > 0
+        yield is_free(fd) and os.fstat(fd).st_nlink > 0
     finally:
         os.close(fd)
 

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import orjson
 
 from ...telemetry.event.subject import SubjectKeys
+from ...telemetry.files.file_lock import is_free
 from ...telemetry.process.fork import reset_after_fork
 from ..record.keys import Keyring
 from .departed import Departed
@@ -150,7 +151,7 @@ class Roll:
         """Yield the entries of processes that are gone; each is removed once it was handled."""
         for path in self._paths():
             with _opened(path) as fd:
-                if fd is None or not _is_free(fd):
+                if fd is None or not _is_left(fd):
                     continue
                 entry = self._read(fd)
                 if entry is not None:
@@ -166,7 +167,7 @@ class Roll:
                 entry = None if fd is None else self._read(fd)
                 if fd is None or entry is None:
                     continue
-                if _is_free(fd):
+                if _is_left(fd):
                     gone[entry.writer] = entry
                 else:
                     alive.add(entry.writer)
@@ -247,11 +248,7 @@ def _opened(path: Path) -> Generator[int | None]:
         os.close(fd)
 
 
-def _is_free(fd: int) -> bool:
+def _is_left(fd: int) -> bool:
     """Lock a file; False: its process is alive, or another one has removed it by now."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
     # Between open and lock another may have handled and removed it.
-    return os.fstat(fd).st_nlink > 0
+    return is_free(fd) and os.fstat(fd).st_nlink > 0

@@ -36,6 +36,16 @@ class FileLock:
             os.close(fd)
 
 
+def is_free(fd: int) -> bool:
+    """Lock an open file for as long as it is open; False: its process is alive."""
+    try:
+        # Not `lockf`, whose locks go with the first descriptor of the file that the process closes.
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 def try_lock(path: Path) -> FileLock | None:
     """Lock *path* itself; None if somebody else holds it."""
     fd = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)

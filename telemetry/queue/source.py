@@ -8,7 +8,6 @@ is left out, and counted.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 import weakref
@@ -21,6 +20,7 @@ import msgspec
 
 from ..event.event import Event
 from ..event.subject import SubjectKeys
+from ..files.file_lock import is_free
 from ..files.framing import HEADER_BYTES, FileOrigin, first_record, scan
 from .codec import EventDecoder, MakeContent
 from .event_file import HEAD_AT, KIND, PAGE_BYTES, STATE, STATE_AT, FileState
@@ -139,11 +139,7 @@ class EventSource:
 
     def is_free(self) -> bool:
         """Return whether its writer is gone, or writes to another one."""
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+        return is_free(self._fd)
 
     def waiting_bytes(self, at: int) -> int:
         """Return how much of it is behind *at*."""

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from ..files.file_lock import is_free
 from ..files.framing import HEADER_BYTES, first_record, header, new_marker, record, scan
 from ..process.fork import reset_after_fork
 from ..prometheus.live import Sample, merged
@@ -157,13 +158,6 @@ class _Teller:
         with suppress(msgspec.MsgspecError):  # of another release
             self.data, self.told = data, _decode(found.payload)
 
-    def is_gone(self) -> bool:
-        try:
-            fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
-
 
 class WritersFigures:
     """
@@ -186,7 +180,7 @@ class WritersFigures:
                 with suppress(FileNotFoundError):
                     self._tellers[path] = _Teller(os.open(path, os.O_RDWR | os.O_CLOEXEC))
         for path, teller in [*self._tellers.items()]:
-            is_gone = teller.is_gone()  # before its last words are read
+            is_gone = is_free(teller.fd)  # before its last words are read
             teller.read()
             if is_gone:
                 self._keep(teller.told.samples)

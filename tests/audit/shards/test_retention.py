@@ -103,6 +103,21 @@ def test_a_held_customer_is_untouched_in_whichever_shard(make_world, capsys):
     assert keys(bare) == sorted(held)
 
 
+def test_what_a_held_thread_wrote_is_untouched_in_whichever_shard(make_world, capsys):
+    """By the name that each shard has for it: an item does not say in which thread it was made."""
+    world, bare = make_world(), InMemoryStore()
+    store = world.scope.store(bare, customer_at=1)
+    for tenant in TENANTS:
+        put(store, tenant, "held", purpose="support", run="r-1")
+        put(store, tenant, "other", purpose="support", run="r-2")
+    world.flush()
+    assert world.command("hold", more=("--thread", "r-1")) == 0
+    world.live(31)
+
+    assert world.staying(capsys) == {("item", "support", "held: its thread"): len(TENANTS)}
+    assert world.going(capsys) == {("item", "support", OVER): len(TENANTS)}
+
+
 def test_a_shard_that_came_after_a_hold_is_not_taken_to_be_somebody_elses(make_world, capsys):
     """What the hold knows nobody by there stays, until it is made anew."""
     bare = InMemoryStore()

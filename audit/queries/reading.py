@@ -9,10 +9,10 @@ that several people share (a document, a key like ``profile``) brings nothing of
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from array import array
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from ...telemetry.event.event import OperationClass
@@ -23,6 +23,7 @@ from ..record.rows import AuditRow, StoredEvent, row_from
 from ..store.customers import seqs_by_id_alone
 from ..store.snapshot import SELECT, Snapshot, first_at, found_by_seqs, moment_of
 from ..store.tree import SealedEvents
+from .spending import Period, spending
 
 By = Literal["feature", "node", "model"]
 
@@ -215,96 +216,55 @@ def _after(memory: Remembered, row: AuditRow) -> Remembered:
     return memory._replace(reads=memory.reads + 1, last_read_us=row.occurred_us)
 
 
-_LATENCY = """
-    WITH ranked AS (
-      SELECT store, nested, duration_us,
-        row_number() OVER (PARTITION BY store ORDER BY duration_us) AS place,
-        count(*) OVER (PARTITION BY store) AS total
-      FROM audit_event WHERE {chosen})
-    SELECT store, count(*), sum(nested),
-      min(CASE WHEN place * 100 >= total * 50 THEN duration_us END),
-      min(CASE WHEN place * 100 >= total * 95 THEN duration_us END),
-      max(duration_us), sum(duration_us)
-    FROM ranked GROUP BY store ORDER BY store
-"""
-_STATUSES = """
-    SELECT store, status, count(*) FROM audit_event WHERE {chosen}
-    GROUP BY store, status ORDER BY store, status
+_DURATIONS = """
+    SELECT store, duration_us, status, nested FROM audit_event
+    WHERE kind = 'operation' AND op_class <> 'model' AND (? = '' OR op_class = ?)
 """
 
 
-def latency(snapshots: Sequence[Snapshot], op_class: OperationClass | None) -> list[StoreLatency]:
-    """Return how long each store took, model calls left out."""
-    if len(snapshots) > 1:
-        return _latency_over(snapshots, op_class)
-    (snapshot,) = snapshots
-    chosen, values = _of_class(op_class)
-    statuses: dict[str, dict[str, int]] = {}
-    counted: list[Any] = snapshot.execute(_STATUSES.format(chosen=chosen), values).fetchall()
-    for store, status, count in counted:
-        statuses.setdefault(store, {})[status] = count
-    found: list[Any] = snapshot.execute(_LATENCY.format(chosen=chosen), values).fetchall()
-    return [_latency(*each, statuses=statuses[each[0]]) for each in found]
-
-
-def _of_class(op_class: OperationClass | None) -> tuple[str, list[Value]]:
-    chosen = "kind = 'operation' AND op_class <> 'model'"
-    return (chosen, []) if op_class is None else (f"{chosen} AND op_class = ?", [op_class.value])
+def latency(snapshots: Iterable[Snapshot], op_class: OperationClass | None) -> list[StoreLatency]:
+    """Return how long each store took, model calls left out: 8 bytes of memory an operation."""
+    micros: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
+    statuses: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    nested = Counter[str]()
+    chosen = "" if op_class is None else op_class.value
+    for store, duration_us, status, is_nested in chain.from_iterable(
+        each.stream(_DURATIONS, (chosen, chosen)) for each in snapshots
+    ):
+        micros[store].append(duration_us)
+        statuses[store][status] += 1
+        nested[store] += is_nested
+    return [
+        _latency(store, sorted(micros[store]), nested[store], dict(sorted(statuses[store].items())))
+        for store in sorted(micros)
+    ]
 
 
 def _latency(
-    store: str, operations: int, nested: int, *micros: int, statuses: dict[str, int]
+    store: str, micros: Sequence[int], nested: int, statuses: dict[str, int]
 ) -> StoreLatency:
-    p50, p95, most, total = (int(each) for each in micros)
-    return StoreLatency(
-        store, operations, int(nested), p50 / 1e3, p95 / 1e3, most / 1e3, total / 1e6, statuses
-    )
+    count = len(micros)
+    p50, p95 = (micros[max(0, -(-count * share // 100) - 1)] / 1e3 for share in (50, 95))
+    most_ms, total_s = micros[-1] / 1e3, sum(micros) / 1e6
+    return StoreLatency(store, count, nested, p50, p95, most_ms, total_s, statuses)
 
 
-_DURATIONS = """
-    SELECT store, duration_us, status, nested FROM audit_event WHERE {chosen}
-    ORDER BY store, duration_us
-"""
+_EVER = Period(since_us=0, until_us=1 << 61)
 
 
-def _latency_over(
-    snapshots: Iterable[Snapshot], op_class: OperationClass | None
-) -> list[StoreLatency]:
-    """Return what `latency` does, over several logs: percentiles of each cannot be added up."""
-    chosen, values = _of_class(op_class)
-    rows = heapq.merge(
-        *(each.stream(_DURATIONS.format(chosen=chosen), values) for each in snapshots)
-    )
-    found: list[StoreLatency] = []
-    for store, its in groupby(rows, key=itemgetter(0)):
-        _stores, micros, statuses, nested = zip(*its, strict=True)
-        count = len(micros)
-        p50, p95 = (micros[max(0, -(-count * share // 100) - 1)] for share in (50, 95))
-        counts = dict(sorted(Counter(statuses).items()))
-        figures = (p50, p95, micros[-1], sum(micros))
-        found.append(_latency(store, count, sum(nested), *figures, statuses=counts))
-    return found
-
-
-_SPEND = """
-    SELECT {by} AS name, count(*), sum(u.input_tokens), sum(u.output_tokens), sum(u.cached_tokens),
-      sum(u.reasoning_tokens), coalesce(sum(u.cost_usd), 0.0) AS cost,
-      sum(CASE WHEN u.cost_usd IS NULL THEN u.input_tokens + u.output_tokens ELSE 0 END)
-    FROM audit_usage u JOIN audit_event e ON e.seq = u.seq WHERE e.status <> 'rejected'
-    GROUP BY {by} ORDER BY cost DESC, sum(u.input_tokens + u.output_tokens) DESC, name
-"""
-_SPEND_COLUMNS: dict[By, str] = {"feature": "e.feature", "node": "u.node", "model": "u.model"}
-
-
-def spend(snapshots: Iterable[Snapshot], by: By) -> list[Spend]:
+def spend(snapshots: Sequence[Snapshot], by: By) -> list[Spend]:
     """Return tokens and cost, dearest first."""
-    statement, found = _SPEND.format(by=_SPEND_COLUMNS[by]), dict[str | None, Spend]()
-    for snapshot in snapshots:
-        for name, *its in snapshot.execute(statement).fetchall():
-            before = found.get(name, Spend(name, 0, 0, 0, 0, 0, 0.0, 0))
-            sums: list[Any] = [*map(sum, zip(before[1:], its, strict=True))]
-            *tokens, cost, unpriced = sums
-            found[name] = Spend._make((name, *map(int, tokens), float(cost), int(unpriced)))
-    named = sorted(found.values(), key=lambda each: (each.name is not None, each.name or ""))
-    # As the columns stand: input and output.
-    return sorted(named, key=lambda each: (each.cost_usd, sum(each[2:4])), reverse=True)
+    found = spending(snapshots[0], (by,), _EVER, *snapshots[1:]).lines
+    return [
+        Spend(
+            name,
+            used.calls,
+            used.input_tokens,
+            used.output_tokens,
+            used.cached_tokens,
+            used.reasoning_tokens,
+            used.cost_usd,
+            used.unpriced_tokens,
+        )
+        for ((name,), used) in ((each.names, each.now) for each in found)
+    ]

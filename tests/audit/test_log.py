@@ -163,7 +163,7 @@ class TestAppend:
         """Write-ahead log, fsync at each commit, deleted content overwritten."""
         log.append([event_factory()])
 
-        connection = log.tables._database._connection
+        connection = log.tables.database._connection
         settings = ("journal_mode", "synchronous", "secure_delete")
         found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in settings]
         assert found == ["wal", 2, 1]

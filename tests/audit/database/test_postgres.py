@@ -247,7 +247,7 @@ class TestDatabasesThatWillNotDo:
         import psycopg
 
         log.append([event_factory()])
-        with log.tables._database.reading(), psycopg.connect(postgres_url) as other:
+        with log.tables.database.reading(), psycopg.connect(postgres_url) as other:
             other.execute("SET lock_timeout = '100ms'")
             with pytest.raises(psycopg.errors.LockNotAvailable):
                 other.execute("ALTER TABLE audit_log RENAME COLUMN newest_us TO newest")

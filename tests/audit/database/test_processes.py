@@ -104,7 +104,7 @@ class TestFork:
     def test_a_child_that_only_exits_does_not_touch_the_database(self, log, path, event_factory):
         """The inherited connection is neither used nor closed."""
         log.append([event_factory()])
-        inherited = log.tables._database
+        inherited = log.tables.database
         closed = []
 
         def look():
@@ -123,7 +123,7 @@ class TestFork:
         """Children forked while a thread commits can write at once, and nothing is lost."""
         # Who asks for a turn on a busy machine may have to ask for long, and so does a fork.
         monkeypatch.setattr("mnemoscope.audit.database.sqlite.BUSY_S", GIVE_UP_S)
-        monkeypatch.setattr(log.tables._database._inside, "patience_s", GIVE_UP_S)
+        monkeypatch.setattr(log.tables.database._inside, "patience_s", GIVE_UP_S)
         stop = threading.Event()
         appended = []
 
@@ -148,7 +148,7 @@ class TestFork:
 
     def test_a_fork_in_the_middle_of_a_stuck_commit(self, log, path, event_factory, monkeypatch):
         """The child is refused at once and says why; it takes no turn, so others write on."""
-        monkeypatch.setattr(log.tables._database._inside, "patience_s", 0.01)
+        monkeypatch.setattr(log.tables.database._inside, "patience_s", 0.01)
         log.append([event_factory()])
 
         def is_refused():

@@ -364,7 +364,7 @@ class TestUnusableDatabases:
     def test_a_full_disk(self, sink, path, event_factory, clock):
         """Nothing of a batch is there, all of it waits, and goes in when there is room."""
         sink.write([event_factory()])
-        connection = sink.log.tables._database._connection
+        connection = sink.log.tables.database._connection
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages}")
         sink.write([event_factory() for _ in range(200)])

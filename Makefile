@@ -242,8 +242,8 @@ train-names: $(STAMP)  ## Learn the models of names anew: DATA="folder of labell
 bench-privacy: $(STAMP)  ## Score the redactor on our own sets and write docs/privacy_figures.md: ARGS="--half development"
 	@$(PY) -m benchmarks.privacy_figures --page docs/privacy_figures.md $(ARGS)
 
-bench-recognizers: $(STAMP)  ## Show what each recognizer adds on labelled JSONL files: make bench-recognizers FILES="…" ARGS="--rules NAME,NAME"
-	@$(PY) -m benchmarks.recognizers $(FILES) $(ARGS)
+ablations: $(STAMP)  ## Turn each part of redaction off and show what that changes: make ablations DATA=FOLDER ARGS="--only NAME"
+	@$(PY) -m benchmarks.ablations $(DATA) $(ARGS)
 
 bench-secrets: $(STAMP)  ## Score the search for secrets on other scanners' tests: make bench-secrets GITLEAKS=CHECKOUT DETECT_SECRETS=CHECKOUT
 	@$(PY) -m benchmarks.secrets_elsewhere $(if $(GITLEAKS),--gitleaks $(GITLEAKS)) $(if $(DETECT_SECRETS),--detect-secrets $(DETECT_SECRETS)) $(ARGS)

@@ -25,6 +25,7 @@ from statistics import fmean
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from benchmarks.ablations import HEADING
 from benchmarks.tables import Section, say, show
 from mnemoscope.memory.privacy.models.name_model import find_source
 from tests.kit import redaction_floors
@@ -77,7 +78,10 @@ def main() -> None:
                 say(f"{name}: {line}")
     is_whole = half is Half.EVALUATION and not chosen.languages and len(scores) == len(ALL)
     if chosen.page and sets.labelled and is_whole:
-        chosen.page.write_text(_page(sections, sets, len(articles)), encoding="utf-8")
+        old = chosen.page.read_text(encoding="utf-8") if chosen.page.exists() else ""
+        _, heading, ablations = old.partition(HEADING)
+        page = _page(sections, sets, len(articles))
+        chosen.page.write_text("".join((page, "\n" * bool(heading), heading, ablations)), "utf-8")
         say(f"\nwrote {chosen.page}")
     elif chosen.page:
         say(f"\n{chosen.page} is as it was: it tells all of the evaluation half, of all engines")

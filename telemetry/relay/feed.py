@@ -114,7 +114,9 @@ class Feed:
         sources = self._sources()
         self._finished &= {each.name for each in sources}
         events, ends = self._next(sources)
-        self._is_full = len(events) >= _FULL
+        # Nothing more comes into a sealed file, and nobody wakes this to see that it is at its end.
+        is_sealed = any(each.is_sealed and each.name in ends for each in sources)
+        self._is_full = len(events) >= _FULL or is_sealed
         if not ends:
             return False
         if not self._delivered(events):

@@ -25,7 +25,7 @@ from mnemoscope.telemetry.relay.folder import (
 )
 from mnemoscope.telemetry.relay.sink import RelaySink
 from tests.kit.children import exit_code_of_child
-from tests.kit.patience import until
+from tests.kit.patience import GIVE_UP_S, until
 
 from .conftest import KEYS, MIB, KeepingSink, ListedSink
 
@@ -387,6 +387,35 @@ def test_an_idle_relay_wakes_no_sink(driven, monkeypatch):
     running.join()
 
     assert counts["turns"] <= 3
+
+
+def test_the_rest_of_a_backlog_is_not_waited_with(
+    driven, writers, event_factory, folder, monkeypatch
+):
+    """Whatever it was woken for has long been forgotten when a slow sink has the last of a file."""
+    looks, go = [], threading.Event()
+
+    class Slow(ListedSink):
+        def write(self, batch, /):
+            go.wait(GIVE_UP_S)
+            super().write(batch)
+
+    monkeypatch.setattr(relay_module, "LOOK_EVERY_S", 0.001)
+    relay, stopping = driven(Slow()).relay, threading.Event()
+    look = relay.look
+    monkeypatch.setattr(relay, "look", lambda: looks.append(look()))
+    writer = writers()
+    fill(writer, event_factory, range(1, 2_501))
+    writer.close()
+    running = threading.Thread(target=relay.run, args=(stopping,))
+    running.start()
+    until(lambda: len(looks) > 20)
+    go.set()
+    emptied = until(lambda: not files_in(folder))
+    stopping.set()
+    running.join()
+
+    assert emptied
 
 
 def test_what_comes_between_two_looks_is_one_batch(driven, writers, event_factory, monkeypatch):

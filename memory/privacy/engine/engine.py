@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import RedactionError
@@ -31,7 +32,7 @@ from ..detectors.normalized_text import (
 from ..detectors.pace import Pace
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import NO_LISTS, TermLists
-from ..detectors.word_lists import read_words, split_words
+from ..detectors.word_lists import read_lines, split_words
 from ..models.language_models import LanguageModels, ModelReading, ReadingBudget
 from ..names.find import find_repeated_names
 from .cache import RedactionCache
@@ -120,6 +121,7 @@ _NUMBERS = split_words("0 7 12 90 123 420 999 1984 2024 12345 90210 010190 12345
 
 _UUID_FEATURES = TextFeatures(frozenset(), has_digit_run=True, has_digit=True, has_long_word=False)
 _NOBODY = KnownIdentifiers(())
+_WARM_UP = files(__package__ or __name__).joinpath("data", "warm_up.txt")
 
 
 class Engine:
@@ -169,7 +171,7 @@ class Engine:
     def warm_up(self) -> None:
         """Compile every pattern, and search texts that need the lists of words of all languages."""
         compile_now()
-        for text in read_words("warm_up"):
+        for text in read_lines(_WARM_UP):
             self.find(text, _NOBODY)
 
     def is_safe_id(self, text: str, known: KnownIdentifiers) -> bool:

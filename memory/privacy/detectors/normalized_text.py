@@ -1,9 +1,10 @@
 """
 What a text says once its disguises are off, with the way back to the original's offsets.
 
-Full-width letters, other scripts' digits, invisible characters, percent-, HTML- and JSON-escapes
-hide an identifier from patterns, not from a reader or a browser. Detection looks at a view in which
-they are undone; replacement happens in the original. A text without disguises is its own view.
+Full-width letters, other scripts' digits, invisible characters, percent-, HTML- and JSON-escapes,
+and ``name at host dot com`` hide an identifier from patterns, not from a reader or a browser.
+Detection looks at a view in which they are undone; replacement happens in the original. A text
+without disguises is its own view.
 """
 
 from __future__ import annotations
@@ -15,13 +16,12 @@ import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from .disguises import Edit, find_disguises, may_spell_disguise
 from .lazy_pattern import compile_later
-
-Edit: TypeAlias = tuple[int, int, str]
-"""A span of a text, and what is to stand there instead."""
+from .prefilter import TextFeatures
 
 _ESCAPED = compile_later(
     r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
@@ -61,12 +61,28 @@ class NormalizedText(NamedTuple):
         return self.starts[start], self.ends[end - 1]
 
 
+_MARK = compile_later(r"[%&\\@(\[{<]")
+
+
+def may_be_disguised(text: str, features: TextFeatures) -> bool:
+    """Return whether `normalize_text` may change *text*: most texts are what they look like."""
+    return (
+        features.has_digit
+        or not text.isascii()
+        or _MARK.search(text) is not None
+        or may_spell_disguise(text, features.words)
+    )
+
+
 def normalize_text(text: str) -> NormalizedText:
     """Return *text* with its obfuscations undone."""
     view = NormalizedText(text)
     if "%" in text or "&" in text or "\\" in text:
         view = _edited(view, _escapes(text))
-    return view if view.text.isascii() else _with_plain_characters(view)
+    if not view.text.isascii():
+        view = _with_plain_characters(view)
+    disguises = find_disguises(view.text)
+    return _edited(view, disguises) if disguises else view
 
 
 def decode_base64_parts(text: str) -> Iterator[tuple[int, int, str]]:

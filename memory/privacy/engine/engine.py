@@ -26,7 +26,9 @@ from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import KnownIdentifiers
 from ..detectors.lazy_pattern import compile_later, compile_now
 from ..detectors.normalized_text import (
+    NormalizedText,
     decode_base64_parts,
+    may_be_disguised,
     normalize_text,
 )
 from ..detectors.pace import Pace
@@ -361,7 +363,9 @@ class Engine:
         held: HeldReading,
     ) -> list[Finding]:
         features = extract_features(text)
-        normalized = normalize_text(text)
+        normalized = NormalizedText(text)
+        if may_be_disguised(text, features):
+            normalized = normalize_text(text)
         if normalized.text is not text:
             features = extract_features(normalized.text)
         key, reading = held

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..detectors import (
     address_forms,
     addresses,
+    disguises,
     secret_headers,
     secret_shapes,
     secret_words,
@@ -55,7 +56,7 @@ _COUNTED = compile_later(
 
 _LOWER_BY_LINE = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
 _LOWER_BY_LINE[ord("\n")] = "\n"
-_CLUES = frozenset({"begin", "mac"}).union(secret_headers.CLUES, user_names.CLUES)
+_CLUES = frozenset({"begin", "mac"}).union(disguises.CLUES, secret_headers.CLUES, user_names.CLUES)
 
 
 def find_plain(texts: Sequence[str], *, with_model: bool) -> Iterator[str]:

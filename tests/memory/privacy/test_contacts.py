@@ -67,11 +67,22 @@ NOTHING = [
     "mail root@localhost now",
 ]
 FOUND = [
+    ("PHONE_NUMBER", "my number is five five five one two three four five six seven", "five five five one two three four five six seven"),
+    ("PHONE_NUMBER", "ruf mich an: null eins sieben eins drei vier fünf sechs sieben acht neun", "null eins sieben eins drei vier fünf sechs sieben acht neun"),
+    ("PHONE_NUMBER", "appelle le zéro six un deux trois quatre cinq six sept huit", "zéro six un deux trois quatre cinq six sept huit"),
+    ("PHONE_NUMBER", "mi teléfono es seis uno dos tres cuatro cinco seis siete ocho", "seis uno dos tres cuatro cinco seis siete ocho"),
+    ("PHONE_NUMBER", "mój telefon: pięć zero jeden dwa trzy cztery pięć sześć siedem", "pięć zero jeden dwa trzy cztery pięć sześć siedem"),
+    ("PHONE_NUMBER", "мой телефон: восемь девять один два три четыре пять шесть семь восемь девять", "восемь девять один два три четыре пять шесть семь восемь девять"),
+    ("PHONE_NUMBER", "call double five five, one two three, four five six seven", "double five five, one two three, four five six seven"),
+    ("PHONE_NUMBER", "手机号一三八零零一三八零零零", "一三八零零一三八零零零"),
     ("PHONE_NUMBER", "جوال ٠٥٥١٢٣٤٥٦٧", "٠٥٥١٢٣٤٥٦٧"),
     ("PHONE_NUMBER", "on 2024-05-01 0171 3456789 rang", "0171 3456789"),
     ("PHONE_NUMBER", "☎ 0711 / 123 45 67", "0711 / 123 45 67"),
     ("PHONE_NUMBER", "fale comigo no 96 123 45 67 hoje", "96 123 45 67"),
+    ("US_SSN", "ssn 5 3 6 - 2 2 - 8 7 4 5", "5 3 6 - 2 2 - 8 7 4 5"),
+    ("CREDIT_CARD", "my card 4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"),
     ("EMAIL_ADDRESS", "邮箱ada@example.com是我的", "ada@example.com"),
+    ("EMAIL_ADDRESS", "reach me at ada.lovelace at gmail.com", "ada.lovelace at gmail.com"),
     ("STREET_ADDRESS", "Max\nMusterweg 12\n80331 München", "Musterweg 12\n80331 München"),
     ("STREET_ADDRESS", "send it to Postfach 12 34 56, 50667 Köln", "Postfach 12 34 56, 50667 Köln"),
     ("STREET_ADDRESS", "Flat 4B, Rose Apartments, MG Road, Pune 411001", "Flat 4B, Rose Apartments, MG Road, Pune 411001"),
@@ -104,7 +115,7 @@ def test_contacts_are_found_in_every_language(redactor, half):
 
 
 @pytest.mark.parametrize(("entity", "text", "found"), FOUND, ids=lambda value: value[:40])
-def test_odd_shapes_are_found_whole(redactor, entity, text, found):
+def test_disguises_and_odd_shapes_are_found_whole(redactor, entity, text, found):
     """The span in the original covers the identifier, and nothing beside it."""
     (finding,) = [each for each in redactor.explain(text) if each.entity == entity]
 
@@ -113,7 +124,7 @@ def test_odd_shapes_are_found_whole(redactor, entity, text, found):
 
 @pytest.mark.parametrize("text", NOTHING, ids=lambda text: text[:40])
 def test_what_only_looks_like_a_contact_stays(redactor, text):
-    """A number or a street needs its whole shape."""
+    """A disguise, a number or a street needs its whole shape."""
     found = [each.entity for each in redactor.explain(text) if each.entity in KINDS]
 
     assert found == []

@@ -18,6 +18,9 @@ DISGUISED = {
     "html hex": "alice&#x40;example&#x2e;com",
     "html name": "alice&commat;example&period;com",
     "json": "alice\\u0040example.com",
+    "brackets": "alice [at] example [dot] com",
+    "parentheses": "alice (at) example.com",
+    "words": "alice at example dot com",
     "base64": base64.b64encode(b"alice@example.com").decode(),
     "base64 url": base64.urlsafe_b64encode(b"mail alice@example.com ok?>").decode(),
 }

@@ -4,8 +4,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mnemoscope.memory.privacy.detectors import disguises
 from mnemoscope.memory.privacy.detectors.credentials import CREDENTIAL_WORDS
 from mnemoscope.memory.privacy.detectors.known_identifiers import KnownIdentifiers
+from mnemoscope.memory.privacy.detectors.normalized_text import (
+    NormalizedText,
+    may_be_disguised,
+    normalize_text,
+)
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
 from mnemoscope.memory.privacy.engine.gate import _PLAIN_WORDS, DETECTORS
 from mnemoscope.memory.privacy.names import find
@@ -36,6 +42,24 @@ def test_detectors_that_are_not_asked_have_no_clue(redactor, text):
     asked = redactor._engine._gate.choose(text, features)
 
     assert asked == [each for each in DETECTORS if each.applies(text, features)]
+
+
+@given(texts)
+@example("call me on five five five, five five five five")
+@example("one two three four five six seven")
+@example("write to ada at example dot com")
+@example("ada &#64; home")
+def test_a_text_that_is_no_disguise_is_its_own_view(text):
+    """What says that nothing in it is disguised is never wrong."""
+    if not may_be_disguised(text, extract_features(text)):
+        assert normalize_text(text) == NormalizedText(text)
+
+
+def test_an_ordinary_text_is_no_disguise():
+    """Else the shortcut would be none."""
+    text = "user is allergic to peanuts"
+
+    assert not may_be_disguised(text, extract_features(text))
 
 
 def test_in_words_alone_few_are_asked(redactor):
@@ -109,3 +133,19 @@ def test_preparing_reads_models_and_lists_of_names(make):
     make().prepare()
 
     assert load.cache_info().currsize == 2
+
+
+PIECES = (
+    *("ada", "lovelace", ".", "@", " at ", " AT ", "(at)", "[dot]", " dot ", "-at-", "_at_"),
+    *("example", "com", " ", " arroba ", " punto ", "艾特", "点", " et ", " nokta ", "\n", "{at}"),
+)
+pieces = st.lists(st.sampled_from(PIECES), max_size=9).map("".join)
+
+
+@given(pieces)
+@example("ada at example dot com")
+@example("ada@example.com (at) home")
+def test_an_address_that_nobody_looks_for_is_none(text):
+    """What says that a text spells no address is never wrong."""
+    if not disguises._may_spell_address(text, text.lower()):
+        assert list(disguises._spelled_addresses(text)) == []

@@ -340,7 +340,8 @@ def count(folder: Path, settings: Settings, ends: BackEnds, tally: Tally) -> Non
     ]
     events, spans = {event for event, _span in known}, {span for _event, span in known}
     audit = Counter(recorded(settings))
-    lines = (folder / "events.jsonl").read_text().splitlines()
+    files = folder.glob("events*.jsonl")  # a long run's has been rotated
+    lines = [line for each in files for line in each.read_text().splitlines()]
     logs = Counter(orjson.loads(line).get("event_id") for line in lines)
     otlp, runs = ends.spans(), ends.runs()
     tally.finished = len(events)

@@ -246,12 +246,12 @@ def _unread(pace: RuleSpeed) -> Alert:
     written = f'{_COUNT}{{class="remember",status="ok"}}[{window}]'
     return Alert(
         name="MnemoscopeMemoryUnread",
-        # Whoever reads it: one service may load what another one recalls.
+        # Whoever reads it there: one service may load what another one recalls.
         expr=f"sum by ({ORIGIN}, store) (increase({written})) >= 100\n"
-        f"unless on (store) increase({_RESULTS}_sum[{window}]) > 0\n",
+        f"unless on (environment, store) increase({_RESULTS}_sum[{window}]) > 0\n",
         severity="warning",
         summary="{{ $labels.store }} is written to, and no recall finds anything in it",
         description=WHOLE + " writes in the last 6 hours went to {{ $labels.store }}, and no "
-        "recall of any service has found a memory there.",
+        "recall of any service of its environment has found a memory there.",
         board="overview",
     )

@@ -265,10 +265,16 @@ def test_every_section_of_the_runbooks_is_an_alerts():
 
 @pytest.mark.parametrize("rule", [pytest.param(each, id=str(n)) for n, each in enumerate(rules())])
 def test_a_rule_keeps_services_and_environments_apart(rule):
-    """Staging never hides in the mean of production, and every alert says whose it is."""
-    grouped = re.findall(r"\b(?:by|on) \(([^)]*)\)", rule["expr"])
+    """
+    Staging never hides in the mean of production, and every alert says whose it is.
+
+    What keeps an alert quiet may be another service's, and never another environment's.
+    """
+    alone = re.findall(r"\bunless on \(([^)]*)\)", rule["expr"])
+    grouped = re.findall(r"\b(?<!unless )(?:by|on) \(([^)]*)\)", rule["expr"])
 
     assert [each for each in grouped if not each.startswith(ORIGIN)] == []
+    assert [each for each in alone if "environment" not in each.split(", ")] == []
 
 
 def test_grafana_has_the_same_alerts():

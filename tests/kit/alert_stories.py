@@ -271,12 +271,12 @@ HALF_A_MINUTE, FIVE_MINUTES, QUARTER, AN_HOUR = 30, 300, 900, 3_600
 """Steps of the longer stories, in seconds."""
 
 
-def unread(rise, found=None, *, kind="remember", status="ok", reader="app", store="mem0"):
+def unread(rise, found=None, *, kind="remember", status="ok", store="mem0", **reader):
     """Return eight hours of writes to mem0, so many each 5 minutes, and what recalls found."""
     count, results = "mnemoscope_operation_duration_seconds_count", "mnemoscope_recall_results_sum"
     labels = {"store": "mem0", "class": kind, "status": status}
     series = one(count, counter((97, rise)), **labels)
-    return series | (one(results, found, store=store, job=reader) if found else {})
+    return series | (one(results, found, store=store, **reader) if found else {})
 
 
 PARTS, INTEGRITY = "mnemoscope_event_part_total", "mnemoscope.integrity"
@@ -1100,7 +1100,13 @@ NEAR = [
     quiet(
         "MemoryUnread",
         "another service finds what this one writes",
-        unread(1.5, counter((97, 1)), reader="other"),
+        unread(1.5, counter((97, 1)), job="other", service="other"),
+        FIVE_MINUTES,
+    ),
+    fires(
+        "MemoryUnread",
+        "another environment finds what is in its store of that name",
+        unread(1.5, counter((97, 1)), environment="staging"),
         FIVE_MINUTES,
     ),
     fires(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import orjson
@@ -19,7 +20,7 @@ from ..telemetry.event.verdict_event import Choice
 from ..telemetry.process.fork_lock import ForkLock
 from ..telemetry.text import is_a
 from .database.database import blob
-from .database.errors import AuditError
+from .database.errors import AuditError, DatabaseMissingError
 from .log import AuditLog
 from .record.rows import row_from
 from .store.snapshot import Snapshot, found_by_seqs
@@ -319,10 +320,11 @@ class AuditedDecisions:
     def _read(self, most_age_s: float) -> None:
         if self._clock() - self._read_at < most_age_s:
             return
-        with self._log.begun() as snapshot:
-            first = self._read_to
-            decided = () if snapshot is None else sealed_verdicts(snapshot, first, "approvals")
-            for seq, _rule, _at_us, verdict in decided:
+        # Not `begun`: a log whose own row was taken away has no size, and is no log without events.
+        with suppress(DatabaseMissingError), self._log.reading() as snapshot:
+            for seq, _rule, _at_us, verdict in sealed_verdicts(
+                snapshot, self._read_to, "approvals"
+            ):
                 self._take(verdict["evidence"])
                 self._read_to = seq + 1
         self._read_at = self._clock()

@@ -205,7 +205,9 @@ def observed() -> int:
 def recorded(settings: Settings) -> tuple[int, int]:
     """Return how many operations are in the audit trail, and how many it says may be lost."""
     log = AuditLog(settings.audit_url, configured_keys(settings))
-    with contextlib.closing(log), log.reading() as snapshot:
+    with contextlib.closing(log), log.begun() as snapshot:
+        if snapshot is None:
+            return 0, 0
         ((rows,),) = snapshot.execute(
             "SELECT count(*) FROM audit_event WHERE kind = 'operation'"
         ).fetchall()

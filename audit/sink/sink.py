@@ -68,7 +68,6 @@ class AuditSink:
     name = "audit"
     idempotent = True
     keeps_pseudonyms = True
-    gathers_s = 0.5
 
     def __init__(
         self,

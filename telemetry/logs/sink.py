@@ -53,7 +53,6 @@ class LogSink:
     """
 
     name = "logs"
-    gathers_s = 0.5
 
     def __init__(
         self,

@@ -6,7 +6,6 @@ import errno
 import json
 import logging
 import sqlite3
-import time
 from contextlib import closing
 
 import pytest
@@ -95,37 +94,6 @@ def refuses(*_args):
 
 def fails_with_eio(_fd):
     raise OSError(errno.EIO, "Input/output error")
-
-
-class TestATrickle:
-    def test_it_is_recorded_together(self, sink, event_factory):
-        """A commit costs more than what is in it, so that events wait for each other a while."""
-        drain = Drain([sink])
-        for _ in range(4):
-            drain.emit(event_factory())
-            time.sleep(3 * LaneLimits().linger_s / 2)
-        drain.flush(GIVE_UP_S)
-        drain.close(GIVE_UP_S)
-        rows = [*sink.log.rows()]
-
-        assert len(rows) == 4
-        assert len({each.recorded_us for each in rows}) < 4
-
-    def test_whoever_waits_for_it_waits_for_no_other_event(self, sink, event_factory):
-        """A durable call returns once its own event is recorded."""
-        sink.gathers_s = 10 * GIVE_UP_S
-        drain = Drain([sink])
-        drain.emit(event_factory())
-        settled = drain.settle(sink.name, GIVE_UP_S)
-        rows = [*sink.log.rows()]
-        drain.close(GIVE_UP_S)
-
-        assert settled
-        assert len(rows) == 1
-
-    def test_a_kill_loses_a_second_of_it_at_most(self, sink):
-        """What waits for others waits no longer, its linger included."""
-        assert sink.gathers_s + 2 * LaneLimits().linger_s < 1.0
 
 
 class TestOutage:

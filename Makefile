@@ -92,11 +92,11 @@ test-long: $(STAMP)  ## Run the tests that take seconds each, and the random one
 	@touch $@
 
 # No file of a folder that is named as well: for it, the lowest pytest leaves out the folder.
-# With older releases some loop's sockets are left to the collector, in whichever test runs then.
+# With older releases some event loop is left to the collector, in whichever test runs then.
 test-bounds:  ## Import everything and run the adapters' shorter tests with the lowest versions: PYTHON=…
 	@$(MAKE) -s --no-print-directory $(LOWEST)/.installed
 	@echo "==> each sink and adapter with the lowest versions, in $(LOWEST)"
-	@$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -q -m "not fault and not long" -W "ignore:unclosed <socket:ResourceWarning" $(filter-out tests/adapters/%,$(OF_EACH)) $(ON_WRAPPED) $(ARGS)
+	@$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -q -m "not fault and not long" -W "ignore:unclosed <socket:ResourceWarning" -W "ignore:unclosed event loop:ResourceWarning" $(filter-out tests/adapters/%,$(OF_EACH)) $(ON_WRAPPED) $(ARGS)
 
 # What was tested is written down, for docs/supported.md, where all of it passed.
 test-lowest:  ## Run the tests of adapters and telemetry with the lowest versions that pyproject.toml allows: PYTHON=…

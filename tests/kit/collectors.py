@@ -208,6 +208,8 @@ def point_to(environment: pytest.MonkeyPatch, collector: Collector, protocol: st
     environment.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
     spoken = "grpc" if protocol == "grpc" else "http/protobuf"
     environment.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", spoken)
+    # A flush alone sends no metrics before their interval is over.
+    environment.setenv("OTEL_METRIC_EXPORT_INTERVAL", "0")
 
 
 def environment_of_a_collector() -> dict[str, str]:

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 
 REDACTIONS = 4
-
-
 """
 Redactions of long content at once. Each has the interpreter's lock most of the time: with more, an
 event loop stands still for longer and nothing is done sooner.

@@ -98,6 +98,7 @@ def _document(
     erasure: Erasure, about: dict[str, Any], evidence: Evidence, proven: Sequence[ProvenEvent]
 ) -> dict[str, Any]:
     first, last = proven[0].document, proven[-1].document
+    # The last event may be a run that came after the proof, and found nothing more.
     ends = [each.document["data"] for each in proven if "complete" in each.document["data"]]
     return {
         "spec_version": SPEC_VERSION,
@@ -123,7 +124,7 @@ def _document(
         "pseudonyms": sum(end["pseudonyms"] or 0 for end in ends),
         "details": sum(end["details"] or 0 for end in ends),
         "searched": [*erasure.traces],
-        "erasure": last["data"],
+        "erasure": ends[-1],
         "counts": {"events": len(proven)},
         "loss": [],
         "log": {

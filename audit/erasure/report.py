@@ -145,6 +145,11 @@ class Erasure:
         )
 
     @property
+    def has_removed(self) -> bool:
+        """Whether something was there to remove."""
+        return bool(sum(each.removed for each in self.stores) or self.pseudonyms or self.details)
+
+    @property
     def traces(self) -> dict[str, int]:
         """How many texts of theirs are in logs and the trail itself."""
         return {each.name: each.traces for each in self.places if each.traces is not None}

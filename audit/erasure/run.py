@@ -356,22 +356,26 @@ class ErasureRun:
         self._tell("writing the proof")
         tables = self._log.tables
         with tables.writing() as (connection, head):
+            proof = _proof_of(connection, self._request)
             # One proof for what is one erasure: the run that has written it leaves the receipt.
-            if _is_proven(connection, self._request, self._began):
+            if proof is not None and proof >= self._began:
                 raise ErasedMeanwhileError
-            name = COMPLETED if erasure.complete else INCOMPLETE
-            seq = tables.note(connection, head, name, erasure.proof()).size - 1
-        return replace(erasure, seq=seq)
+            # One from before this run stands: its receipt is not out yet, or is just being left.
+            if proof is None or not erasure.complete or erasure.has_removed:
+                name = COMPLETED if erasure.complete else INCOMPLETE
+                proof = tables.note(connection, head, name, erasure.proof()).size - 1
+        return replace(erasure, seq=proof)
 
     def _close(self) -> None:
         """Keep nothing of the request any more."""
         tables = self._log.tables
         with tables.writing() as (connection, head):
-            connection.execute(
+            gone = connection.execute(
                 "DELETE FROM audit_subject_alias WHERE subject_uid = ?", (self._request,)
             )
-            drop_words(connection, self._request)
-            tables.note(connection, head, CLOSED, {"request": self._request})
+            if gone.rowcount:  # else another run of it was first: its end is sealed once
+                drop_words(connection, self._request)
+                tables.note(connection, head, CLOSED, {"request": self._request})
         # SQLite leaves what was deleted in free pages until they are written over.
         self._log.scrub()
 
@@ -419,10 +423,13 @@ def _aliases_of(subject: Subject, ring: Keyring) -> dict[str, str]:
     return {key_id: subject.hashed(_PURPOSE, keys) for key_id, keys in ring}
 
 
-def _is_proven(connection: ReadConnection, request: str, since_seq: int) -> bool:
-    """Return whether the log has the proof of a complete *request*, from *since_seq* on."""
-    found = log_events(connection, COMPLETED, since_seq=since_seq)
-    return any(each["data"]["request"] == request for _seq, each in found)
+def _proof_of(connection: ReadConnection, request: str) -> int | None:
+    """Return the number of the proof that *request* is complete. None: its last run was not."""
+    proof = None
+    for seq, each in log_events(connection, COMPLETED, INCOMPLETE):
+        if each["data"]["request"] == request:
+            proof = seq if each["data"]["complete"] else None
+    return proof
 
 
 def _are_there(connection: AnyConnection, uids: Sequence[str]) -> bool:

@@ -10,6 +10,8 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count, takewhile
@@ -23,10 +25,12 @@ from mnemoscope.audit.database.errors import KeyMissingError
 from mnemoscope.audit.erasure import run
 from mnemoscope.audit.erasure.residue_scan import MAX_TEXTS, ResidueTexts, Search, search
 from mnemoscope.audit.erasure.run import (
+    CLOSED,
     COMPLETED,
     INCOMPLETE,
     REQUESTED,
     RESUMED,
+    ErasedMeanwhileError,
     ErasureRun,
 )
 from mnemoscope.audit.log import AuditLog
@@ -98,7 +102,9 @@ class Everywhere:
         return self.notes
 
     def erase_pseudonyms(self):
-        return self.pseudonyms
+        """Erase them: they are there once."""
+        erased, self.pseudonyms = self.pseudonyms, self.pseudonyms and 0
+        return erased
 
     def files(self):
         return self.beside
@@ -435,6 +441,22 @@ STEPS = (
 )
 
 
+MOMENTS = (*STEPS, "leaving the receipt")
+
+
+def erase_telling(log, places, uids, tell):
+    """Return whether it is complete. False: another run was first."""
+
+    def leave(_erasure):
+        tell(MOMENTS[-1])
+        return True
+
+    try:
+        return erase(log, places, uids=uids, tell=tell, leave=leave).complete
+    except ErasedMeanwhileError:
+        return False
+
+
 class Killed(BaseException):
     """The process ends here."""
 
@@ -568,6 +590,36 @@ class TestWordsAreKept:
         assert len(log_events(remembered, COMPLETED)) == 1
         remembered.checkpoint_now()
         assert verify(remembered).counts["tampered"] == 0
+
+    @pytest.mark.parametrize("waits_at", MOMENTS)
+    @pytest.mark.parametrize("goes_on_at", MOMENTS)
+    def test_two_runs_seal_one_end(self, remembered, places, waits_at, goes_on_at):
+        """However they are interleaved: one request, one proof that it is complete, one end."""
+        waits, goes_on = threading.Event(), threading.Event()
+        uids = remembered.person(ADA, TENANT).uids
+
+        def first(step):
+            if step == waits_at:
+                waits.set()
+                assert goes_on.wait(GIVE_UP_S)
+
+        with ThreadPoolExecutor(1) as pool:
+            one = pool.submit(erase_telling, remembered, places, uids, first)
+            assert waits.wait(GIVE_UP_S)
+
+            def second(step):
+                if step == goes_on_at:
+                    goes_on.set()
+                    wait_for([one], GIVE_UP_S)
+
+            other = erase_telling(remembered, places, uids, second)
+            goes_on.set()
+
+        assert one.result() or other
+        assert len(log_events(remembered, REQUESTED)) == 1
+        assert len(log_events(remembered, COMPLETED)) == 1
+        assert len(log_events(remembered, CLOSED)) == 1
+        assert log_events(remembered, INCOMPLETE) == []
 
     def test_a_run_that_comes_too_late_makes_no_second_request(self, remembered, places):
         """They were there when it was begun: a proof that nothing was would be a wrong one."""

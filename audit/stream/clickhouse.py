@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -21,6 +22,9 @@ _CHECKPOINT = "origin size proof leaf"
 _EVENT = "origin seq run header leaf detail_subject detail_key detail detail_expires_us"
 _NO_DETAIL = SealedDetail("", "", b"", 1 << 62)
 _NO_EVENT = 1 << 62
+_READ_OFF = re.compile(r"^  (\w+) .* DEFAULT (.*?\$sealed[^ ,]*(?:, 'UTC'\))?)", re.MULTILINE)
+"""A column, and how it is read off the header as a row is inserted."""
+
 _AS_BYTES = dict.fromkeys(("header", "leaf", "detail"), "bytes")
 
 
@@ -98,13 +102,16 @@ class ClickHouseCopy:
     def _sum_up(
         self, *, is_all: bool = False, is_over: bool = False, sent_from: int = _NO_EVENT
     ) -> None:
-        hours, *sums = _statements("clickhouse_sums")
+        hours, sums, mark = _statements("clickhouse_sums")
         given: dict[str, Any] = {"origin": self._origin, "sent_from": sent_from}
         given |= {"is_all": is_all, "is_over": is_over}
         given |= self._client.query(hours, given).first_item
-        # Where no hour is over, the mark alone may be another one: the last hour goes on.
-        for statement in sums if given["until"] > given["since"] else sums[-1:] if is_all else ():
-            self._client.command(statement, given)
+        if given["until"] > given["since"]:
+            for kind in ("spend", "recall", "deviation"):
+                self._client.command(sums.replace("$kind", kind), given)
+        elif not is_all:  # else the mark alone may be another one: the last hour goes on
+            return
+        self._client.command(mark, given)
 
     @contextmanager
     def _asking(self, what: str) -> Generator[None]:
@@ -118,8 +125,13 @@ class ClickHouseCopy:
 @cache
 def _statements(name: str) -> Sequence[str]:
     here = files(__package__ or "")
-    sealed, text = ((here / f"{of}.sql").read_text("utf-8") for of in ("clickhouse_sealed", name))
-    return Template(text).safe_substitute(sealed=sealed.strip()).removesuffix(";\n").split(";\n")
+    names = ("clickhouse_sealed", "clickhouse", name)
+    sealed, tables, text = ((here / f"{each}.sql").read_text("utf-8") for each in names)
+    changed = (f"{column} IS DISTINCT FROM {its}" for column, its in _READ_OFF.findall(tables))
+    text = Template(text.replace("$changed", " OR ".join(changed))).safe_substitute(
+        sealed=sealed.strip()
+    )
+    return text.removesuffix(";\n").split(";\n")
 
 
 target = copy = ClickHouseCopy

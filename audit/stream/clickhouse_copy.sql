@@ -22,28 +22,4 @@ SELECT min(seq) FROM audit_event WHERE (
   WHERE database = currentDatabase() AND name = 'audit_event');
 
 -- Events of which a column is not what the header says: what dashboards read is to be what is proved.
-SELECT count() FROM audit_event WHERE
-  kind IS DISTINCT FROM $sealed.kind
-  OR operation IS DISTINCT FROM $sealed.operation
-  OR op_class IS DISTINCT FROM $sealed.op_class
-  OR store IS DISTINCT FROM $sealed.store
-  OR method IS DISTINCT FROM $sealed.method
-  OR status IS DISTINCT FROM $sealed.status
-  OR nested IS DISTINCT FROM $sealed.nested
-  OR duration_us IS DISTINCT FROM $sealed.duration_us
-  OR tenant IS DISTINCT FROM $sealed.tenant
-  OR agent IS DISTINCT FROM $sealed.agent
-  OR feature IS DISTINCT FROM $sealed.feature
-  OR purpose IS DISTINCT FROM $sealed.purpose
-  OR hits IS DISTINCT FROM $sealed.hits
-  OR size_bytes IS DISTINCT FROM $sealed.size_bytes
-  OR model IS DISTINCT FROM $sealed.usage.model
-  OR node IS DISTINCT FROM $sealed.usage.node
-  OR input_tokens IS DISTINCT FROM $sealed.usage.input_tokens
-  OR output_tokens IS DISTINCT FROM $sealed.usage.output_tokens
-  OR cached_tokens IS DISTINCT FROM $sealed.usage.cached_tokens
-  OR reasoning_tokens IS DISTINCT FROM $sealed.usage.reasoning_tokens
-  OR occurred_at IS DISTINCT FROM fromUnixTimestamp64Micro($sealed.occurred_at, 'UTC')
-  OR recorded_at IS DISTINCT FROM fromUnixTimestamp64Micro($sealed.recorded_at, 'UTC')
-  OR top_score IS DISTINCT FROM toFloat64OrNull($sealed.top_score)
-  OR cost_usd IS DISTINCT FROM toFloat64OrNull($sealed.usage.cost_usd)
+SELECT count() FROM audit_event WHERE $changed

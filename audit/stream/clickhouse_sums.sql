@@ -20,14 +20,8 @@ SELECT
     minIf(seq, recorded_at >= open_from)) AS live_from
 FROM audit_event WHERE origin = {origin:String} AND seq >= first;
 
--- Their sums, see clickhouse.sql. Made twice they are the same.
-INSERT INTO audit_spend_sums SELECT * FROM audit_spend_hours
-WHERE origin = {origin:String} AND hour >= fromUnixTimestamp({since:UInt32}) AND hour < fromUnixTimestamp({until:UInt32});
-
-INSERT INTO audit_recall_sums SELECT * FROM audit_recall_hours
-WHERE origin = {origin:String} AND hour >= fromUnixTimestamp({since:UInt32}) AND hour < fromUnixTimestamp({until:UInt32});
-
-INSERT INTO audit_deviation_sums SELECT * FROM audit_deviation_hours
+-- Their sums, of each of three kinds, see clickhouse.sql. Made twice they are the same.
+INSERT INTO audit_$kind_sums SELECT * FROM audit_$kind_hours
 WHERE origin = {origin:String} AND hour >= fromUnixTimestamp({since:UInt32}) AND hour < fromUnixTimestamp({until:UInt32});
 
 -- Last, so that what was interrupted is done again.

@@ -231,6 +231,25 @@ def test_what_somebody_changes_is_found(log, target, clickhouse, verified, chang
     assert verified().findings["tampered"]
 
 
+def test_each_column_that_is_read_off_a_header_is_held_against_it(
+    log, target, clickhouse, verified
+):
+    """One is changed in each event; all that a dashboard reads is among them."""
+    ship_all(log, target)
+    columns = clickhouse.ask(
+        "SELECT name, type FROM system.columns WHERE database = currentDatabase() "
+        "AND table = 'audit_event' AND default_expression LIKE '%JSONExtract(header%' "
+        "AND NOT is_in_partition_key"
+    )
+    for seq, (name, of) in enumerate(columns):
+        others = {"String": f"concat(ifNull({name}, ''), 'x')", "Bool": f"NOT {name}"}
+        other = next((others[each] for each in others if each in of), f"ifNull({name} + 1, 1)")
+        clickhouse.change(f"ALTER TABLE audit_event UPDATE {name} = {other} WHERE seq = {seq}")
+
+    assert len(columns) == 23
+    assert f"{len(columns)} events have a column" in "".join(verified().findings["tampered"])
+
+
 def test_what_a_later_row_hides_is_found_too(log, target, clickhouse, verified):
     """It is there until a merge, and who reads without FINAL sees it."""
     target.resume_at(origin_of(log))

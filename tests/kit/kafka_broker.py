@@ -117,6 +117,20 @@ class KafkaBroker:
 
         return AdminClient({"bootstrap.servers": self.address, "log_level": 0})
 
+    def length(self, url: str) -> int:
+        """Return how many messages the topic of a URL has; 0, if the broker does not answer."""
+        from confluent_kafka import KafkaException, TopicPartition
+        from confluent_kafka.admin import OffsetSpec
+
+        name, admin = url.rpartition("/")[2], self.admin()
+        try:
+            places = admin.list_topics(name, timeout=1).topics[name].partitions
+            asked = {TopicPartition(name, each): OffsetSpec.latest() for each in places}
+            found = admin.list_offsets(asked, request_timeout=1)
+            return sum(each.result(1).offset for each in found.values())
+        except (KafkaException, TimeoutError):
+            return 0
+
     def files_of(self, topic: str) -> list[Path]:
         """Return the files of a topic's partitions, and of its `.dead`."""
         return [each for each in self.data.glob(f"{topic}*/*") if each.is_file()]

@@ -31,6 +31,9 @@ from tests.kit.patience import GIVE_UP_S
 from tests.kit.verified import verify
 
 WRITERS = 2
+SENDS_WITHIN_S = 20.0
+"""Seconds for which a stream that is to be killed has time to send, unless the broker is dead."""
+
 _Answer = TypeVar("_Answer")
 _SAME = ("origin", "size", "root", "signed", "events", "gaps", "writers", "findings")
 
@@ -128,7 +131,9 @@ def kill_streams(
         ]
         life_s = draw.uniform(0.2, 2.0)
         later = [
-            threading.Timer(draw.uniform(0, life_s), partial(_kill, each, stream, broker, tally))
+            threading.Thread(
+                target=_kill, args=(each, draw.uniform(0, life_s), url, stream, broker, tally)
+            )
             for each in victims
         ]
         for each in later:
@@ -151,12 +156,20 @@ def kill_streams(
     return tally
 
 
-def _kill(what: str, stream: _Stream, broker: KafkaBroker, tally: StreamTally) -> None:
-    if what == "stream":
-        tally.streams += stream.kill()
-    else:
+def _kill(
+    what: str, after_s: float, url: str, stream: _Stream, broker: KafkaBroker, tally: StreamTally
+) -> None:
+    if what == "broker":
+        time.sleep(after_s)
         broker.kill()
         tally.brokers += 1
+        return
+    # In the middle of its work: it takes longer to start than a round does.
+    length, give_up_at = broker.length(url), time.monotonic() + SENDS_WITHIN_S
+    while broker.length(url) <= length and time.monotonic() < give_up_at:
+        time.sleep(0.1)
+    time.sleep(after_s)
+    tally.streams += stream.kill()
 
 
 def _latest(said: bytes) -> int:

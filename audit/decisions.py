@@ -86,6 +86,11 @@ class Held(NamedTuple):
         return self.asks > 0 and not self.standing.decision
 
     @property
+    def is_draft(self) -> bool:
+        """Whether a run goes on with it as it is. A rule may ask of a run, too."""
+        return self.point != "memory" and "gate" in self.evidence
+
+    @property
     def version(self) -> str:
         """What the gate judged by. Empty: it is no gate, or that was not recorded yet."""
         return str(self.evidence.get("version") or "")

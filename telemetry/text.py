@@ -50,6 +50,11 @@ def _escaped(control: re.Match[str]) -> str:
     return ascii(control[0])[1:-1]
 
 
+def safe_lines(text: object) -> str:
+    """Return a text of others without what turns, hides or overwrites the text around it."""
+    return "\n".join(map(one_line, str(text).splitlines()))
+
+
 def recorded_name(text: str) -> str:
     """Return a name or id as events have it: what a store has may hold more than a line."""
     return clean_text(one_line(text))

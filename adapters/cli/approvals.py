@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,7 +16,6 @@ from .output import fields, print_answer, print_json
 if TYPE_CHECKING:
     from ...audit.decisions import Held
     from ...audit.log import AuditLog
-    from ...audit.record.rows import AuditRow
 
 Decided = Literal["approve", "edit", "reject", "skip"]
 Approval = Annotated[str, typer.Argument(metavar="ID", help="Its id, as list has it.")]
@@ -52,13 +50,14 @@ def show(approval: Approval, audit_url: AuditUrl = None, json: Json = False) -> 
     Needs the key of the application: the content is encrypted. Of a blind one the verdict is shown
     once it is decided.
     """
+    from ..deciding import content_of, row_of
     from .approvals_screen import show_screen
     from .scope import open_trail
 
     log = open_trail(audit_url)
     found = _one(log, approval)
-    row = _row(log, found.seq)
-    content = found.shown_content(json_format.loads(row.content)) if row.content else None
+    row = row_of(log, found.seq)
+    content = content_of(found, row)
     more = {"customer": row.subject_uid, "run": row.run, "content": content}
     document = _document(found.shown()) | more
     print_answer(document, show_screen(found.shown(), row, content), json=json)
@@ -71,19 +70,27 @@ def decide(
         str, typer.Option("--decided-by", metavar="WHO", help="Who it is. Kept as customers are.")
     ],
     why: Annotated[str, typer.Option(metavar="CODE", help="A short code, such as off_topic.")] = "",
+    text: Annotated[
+        typer.FileText | None,
+        typer.Option(metavar="FILE", help="Of an edit: the text in its place. - is what is typed."),
+    ] = None,
     audit_url: AuditUrl = None,
     json: Json = False,
 ) -> None:
     """
     Approve, edit, reject or skip a held memory write or a draft.
 
-    An approved write passes, once; edited or rejected, it stays refused. The run of a draft takes
-    the decision as it is resumed. To skip is no decision. Exits with 2 if it is decided already.
+    An approved write passes, once, and so does an edited one with the text of --text. Rejected, or
+    edited without a text, it stays refused. The run of a draft takes the decision as it is resumed.
+    To skip is no decision. Exits with 2 if it is decided already.
     """
     from ..deciding import decide as decide_in
     from .scope import open_trail
 
-    found = decide_in(open_trail(audit_url), approval, choice, by=by, why=why)
+    if text is not None and choice != "edit":
+        raise CommandError("--text goes with the choice edit alone", USAGE)
+    edited = None if text is None else text.read()
+    found = decide_in(open_trail(audit_url), approval, choice, by=by, why=why, text=edited)
     if found is None:
         raise _unknown()
     # Whoever decides second is told so, rather than that it was done: the first decision holds.
@@ -195,16 +202,6 @@ def _one(log: AuditLog, approval: str) -> Held:
 
 def _unknown() -> CommandError:
     return CommandError("there is no such approval: see mnemoscope approvals list --all")
-
-
-def _row(log: AuditLog, seq: int) -> AuditRow:
-    from ...audit.record.rows import row_from
-    from ...audit.store.snapshot import found_by_seqs
-
-    with log.verdicts.reading() as snapshot:
-        # By its place: only there is its content, which the list goes without.
-        (found,) = found_by_seqs(snapshot, [seq])
-        return row_from(found)
 
 
 def _agreements(log: AuditLog) -> list[dict[str, Any]]:

@@ -23,8 +23,7 @@ from .options import AuditUrl, ScopeAddress, Tenant
 if TYPE_CHECKING:
     from starlette.routing import Route
 
-    from ...audit.log import AuditLog
-    from ..console import Entrance, ProxySignIn, Right
+    from ..console import Entrance, ProxySignIn, Right, Site
 
 LOOPBACK = "127.0.0.1"
 
@@ -105,7 +104,7 @@ def serve(
             tenant=tenant,
         )
         config = uvicorn.Config(
-            build_console(site, _webhooks(site.log)),
+            build_console(site, _webhooks(site)),
             ssl_certfile=tls_cert,
             ssl_keyfile=tls_key,
             # A log of requests would have handles, and what is typed where it does not belong.
@@ -136,13 +135,15 @@ def _listening(host: str, port: int) -> socket.socket:
         raise CommandError(f"cannot listen on {host} port {port}: {reason}") from None
 
 
-def _webhooks(log: AuditLog) -> list[Route]:
+def _webhooks(site: Site) -> list[Route]:
     """Return the route of incoming webhooks, where a secret of theirs is set."""
     from ...memory.settings import load_settings
     from ..webhooks import routes
 
     secret = load_settings().webhook_incoming_secret
-    return [] if secret is None else routes(log, secret.get_secret_value())
+    if secret is None:
+        return []
+    return routes(site.log, secret.get_secret_value(), redactor=site.redactor)
 
 
 def _entrance(

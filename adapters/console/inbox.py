@@ -5,17 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Final
-
-import orjson
 
 from ...audit.decisions import Held, held
 from ...audit.log import AuditLog
-from ...audit.queries.text_extraction import text_of, texts
+from ...audit.queries.text_extraction import text_of
 from ...audit.record.rows import AuditRow, row_from
 from ...audit.stopped_runs import StoppedRun, stopped_runs
 from ...audit.store.snapshot import Snapshot, found_by_seqs
+from ..deciding import content_of, one_text
 from ..toolkit.type_guards import is_dict, is_list
 
 MOST_CARDS: Final = 200
@@ -23,9 +21,6 @@ MOST_CARDS: Final = 200
 
 STOPS_US: Final = 7 * 86_400_000_000
 """Microseconds for which the end of a run is shown, if nobody acknowledges it."""
-
-MOST_CHARS: Final = 20_000
-"""Characters of a text that can be edited."""
 
 _PLAIN = frozenset({"approval", "gate", "version", "is_blind"})
 """Evidence that is no verdict."""
@@ -46,8 +41,6 @@ class Card:
         evidence: What speaks for it and against it.
         verdict: What the rule says. Empty: the human decides before it is shown.
         text: The one text of it that can be edited. Empty: there is none, or there are several.
-        uid: Whose it is, as the trail has them.
-        tenant: Theirs.
     """
 
     approval: str
@@ -63,8 +56,6 @@ class Card:
     is_blind: bool = False
     is_stop: bool = False
     text: str = field(default="", repr=False)
-    uid: str = ""
-    tenant: str | None = None
 
 
 class Inbox:
@@ -137,18 +128,16 @@ def _card(waiting: Held | StoppedRun, row: AuditRow) -> Card:
             verdict=[*_named(waiting.facts)],
             is_stop=True,
         )
-    known = waiting.shown_content(orjson.loads(row.content)) if row.content else None
+    known = content_of(waiting, row)
     content, evidence = text_of(row.content) or row.content or "", list[tuple[str, str]]()
-    held = [*islice(texts(known), 2)]
     if is_dict(known) and "draft" in known:
         content = str(known["draft"])
-        held = [content]
         for part in ("evidence", "findings"):
             evidence += _named(known.get(part) or {})
     verdict = {"reason": waiting.reason, "would pass": "yes" if waiting.passed else "no"}
     verdict |= {name: of for name, of in waiting.evidence.items() if name not in _PLAIN}
-    title = "A memory write" if waiting.point == "memory" else "A draft"
-    if title == "A draft" and "gate" not in waiting.evidence:
+    title = "A draft" if waiting.is_draft else "A memory write"
+    if not waiting.is_draft and waiting.point != "memory":
         # A rule would end a run, and asks first: its figures are what is decided on.
         title, evidence, verdict = "A run", [*_named(verdict)], {}
     return Card(
@@ -163,9 +152,7 @@ def _card(waiting: Held | StoppedRun, row: AuditRow) -> Card:
         evidence=evidence,
         verdict=[] if waiting.is_blind else [*_named(verdict)],
         is_blind=waiting.is_blind,
-        text=held[0] if len(held) == 1 and row.subject_uid and len(held[0]) <= MOST_CHARS else "",
-        uid=row.subject_uid or "",
-        tenant=row.tenant,
+        text=one_text(known, row),
     )
 
 

@@ -33,12 +33,13 @@ from ...memory.errors import MnemoscopeError
 from ...telemetry.event.event import Event, OperationClass, Status
 from ...telemetry.event.subject import Subject
 from ...telemetry.event.trace_ref import TraceRef
-from ...telemetry.text import one_line, utc_text
+from ...telemetry.text import safe_lines, utc_text
 from .entrance import Entrance, TooLargeError
 from .sessions import Right, Sessions, SignedIn
 
 if TYPE_CHECKING:
     from ...memory.health.model import Health
+    from ...memory.privacy.engine.redactor import Redactor
     from ...memory.scope import Mnemoscope
 
 PAGES: Final = (("/", "Waiting"), ("/person", "A person"), ("/runs", "Runs"), ("/health", "Health"))
@@ -65,18 +66,13 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    given: dict[str, Any] = {"lines": lines, "moment": _moment}
+    given: dict[str, Any] = {"lines": safe_lines, "moment": _moment}
     found.filters.update(given)  # pyright: ignore[reportUnknownMemberType] - jinja2 has no type
     return found
 
 
 def _moment(micros: int) -> str:
     return utc_text(micros)[:16].replace("T", " ")
-
-
-def lines(text: object) -> str:
-    """Return a text of others without what turns, hides or overwrites the text around it."""
-    return "\n".join(map(one_line, str(text).splitlines()))
 
 
 class NotDoneError(Exception):
@@ -280,6 +276,11 @@ class Site:
         if kind != "application/x-www-form-urlencoded" or "\0" in "".join(map("".join, fields)):
             raise NotDoneError(400, "The form cannot be read.")
         return dict(fields)
+
+    @property
+    def redactor(self) -> Redactor | None:
+        """The application's own. None: texts are redacted by the settings of the environment."""
+        return None if self.scope is None else self.scope.redactor
 
     @property
     def cookie(self) -> str:

@@ -7,16 +7,13 @@ from typing import Any, Final
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...memory.building.opening import configured_redactor
-from ...memory.privacy.engine.redactor import Redactor
 from ...memory.rules.decisions import CODE, decision_event
-from ...memory.settings import load_settings
 from ...telemetry.event.subject import Subject
 from ...telemetry.event.verdict_event import Choice
-from ..deciding import Edit, decide
-from .inbox import MOST_CARDS, MOST_CHARS, Card, Inbox
+from ..deciding import EditError, decide
+from .inbox import MOST_CARDS, Card, Inbox
 from .sessions import Right
-from .site import NotDoneError, Site, Visit, lines
+from .site import NotDoneError, Site, Visit
 from .tables import page_of
 
 CARDS: Final = 20
@@ -43,7 +40,6 @@ def routes(site: Site) -> list[Route]:
 class _Waiting:
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
-        self._made: Redactor | None = None
 
     def show(self, visit: Visit) -> Response:
         """Show the cards of one page, whose content is sealed as seen."""
@@ -66,47 +62,23 @@ class _Waiting:
         card = next(iter(self._inbox.cards(approval)), None)
         if card is not None and card.is_stop:
             return self._acknowledge(visit, card, why)
-        is_hidden = card is None and visit.site.tenant is not None
-        edit = self._edit(visit, card) if card is not None and choice is Choice.EDIT else None
-        by: dict[str, str] = {"by": visit.session.who, "why": why}
-        log = visit.site.log
-        found = None if is_hidden else decide(log, approval, choice, **by, edit=edit)
+        if card is None and visit.site.tenant is not None:
+            raise NotDoneError(404, "Nothing waits under this id.")
+        try:
+            found = decide(
+                visit.site.log,
+                approval,
+                choice,
+                by=visit.session.who,
+                why=why,
+                text=visit.form.get("text"),
+                redactor=visit.site.redactor,
+            )
+        except EditError as exc:
+            raise NotDoneError(400, str(exc)) from None
         if found is None:
             raise NotDoneError(404, "Nothing waits under this id.")
         return visit.redirect(f"/decided/{visit.session.keep(found)}")
-
-    def _edit(self, visit: Visit, card: Card) -> Edit | None:
-        """
-        Return the text of the form, redacted. None: it is as it was, or cannot be edited here.
-
-        Raises:
-            NotDoneError: There is none or too much, or a draft would be sent with what stands for
-                personal data.
-        """
-        shown = lines(card.text)
-        text = "\n".join(visit.form.get("text", shown).splitlines())
-        if not shown or text == shown:
-            return None
-        if not text.strip() or len(text) > MOST_CHARS:
-            raise NotDoneError(400, f"An edit has a text, of {MOST_CHARS:,} characters at most.")
-        redactor = self._redactor(visit.site)
-        redaction = redactor.begin(tenant=card.tenant)
-        redacted = redaction.text(text)
-        # Of a draft the trail has what stands for personal data, and its run would send just that.
-        led = f"- {text}"
-        if card.title == "A draft" and (redacted != text or redactor.text_to_embed(led) != led):
-            raise NotDoneError(
-                400,
-                "A draft with personal data, or with what stands for it, is edited where its run "
-                "is resumed. Nothing was decided.",
-            )
-        return Edit(card.text, redaction.content(redacted), card.uid, card.tenant)
-
-    def _redactor(self, site: Site) -> Redactor:
-        if site.scope is not None and site.scope.redactor is not None:
-            return site.scope.redactor
-        self._made = self._made or configured_redactor(load_settings(), site.log.ring.current)
-        return self._made
 
     def _acknowledge(self, visit: Visit, card: Card, why: str) -> Response:
         keys = visit.site.log.ring.current

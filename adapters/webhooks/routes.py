@@ -21,10 +21,10 @@ from starlette.routing import Route
 
 from ...audit.database.errors import AuditError
 from ...audit.log import AuditLog
+from ...memory.privacy.engine.redactor import Redactor
 from ...memory.rules.aborts import abort_event
 from ...memory.rules.decisions import CODE
 from ...telemetry.event.subject import Subject
-from ...telemetry.event.verdict_event import Choice
 from ...telemetry.webhooks.signing import (
     TOLERANCE_S,
     SignatureError,
@@ -32,10 +32,10 @@ from ...telemetry.webhooks.signing import (
     parse_secret,
     verify,
 )
-from ..deciding import decide, held_of
+from ..deciding import EditError, decide, held_of
 
-MOST_BYTES: Final = 16_384
-"""Of a body."""
+MOST_BYTES: Final = 131_072
+"""Of a body: JSON may take six bytes for each character of the longest text."""
 
 _REFERENCE: Final = re.compile("[a-z2-7]{26}")
 _DONE = (200, "done")
@@ -57,6 +57,7 @@ class _Decide(msgspec.Struct, forbid_unknown_fields=True):
     choice: Literal["approve", "edit", "reject", "skip"]
     by: str
     why: str = ""
+    text: str | None = None
 
 
 class _Abort(msgspec.Struct, forbid_unknown_fields=True):
@@ -72,6 +73,7 @@ def routes(
     secret: str,
     *,
     path: str = "/webhooks",
+    redactor: Redactor | None = None,
     clock: Callable[[], float] = time.time,
 ) -> list[Route]:
     """
@@ -81,12 +83,14 @@ def routes(
         log: The audit trail that decisions and aborts are sealed in: ``scope.audit``.
         secret: ``whsec_…``, which the senders sign with.
         path: Where it is mounted.
+        redactor: ``scope.redactor``, for the texts of edits. None: by the settings of the
+            environment.
         clock: Seconds since 1970.
 
     Raises:
         ValueError: The secret is none.
     """
-    inbox = _Inbox(log, parse_secret(secret), clock)
+    inbox = _Inbox(log, parse_secret(secret), redactor, clock)
 
     async def receive(request: Request) -> Response:
         body = b""
@@ -103,8 +107,14 @@ def routes(
 class _Inbox:
     """Takes each webhook once. Thread-safe."""
 
-    def __init__(self, log: AuditLog, key: bytes, clock: Callable[[], float]) -> None:
-        self._log, self._key, self._clock = log, key, clock
+    def __init__(
+        self,
+        log: AuditLog,
+        key: bytes,
+        redactor: Redactor | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._log, self._key, self._redactor, self._clock = log, key, redactor, clock
         self._seen: dict[str, float] = {}
         self._guard = threading.Lock()
 
@@ -161,8 +171,20 @@ class _Inbox:
         # take the decision on the first time for one on the second.
         if found is not None and found.standing.used and (sent_s + 1) * 1e6 <= found.since_us:
             return 409, "the decision is older than what it is on"
-        choice = Choice(order.choice)
-        decided = decide(self._log, order.approval, choice, by=order.by, why=order.why)
+        if order.text is not None and order.choice != "edit":
+            return 422, "expected a text with the choice edit alone"
+        try:
+            decided = decide(
+                self._log,
+                order.approval,
+                order.choice,
+                by=order.by,
+                why=order.why,
+                text=order.text,
+                redactor=self._redactor,
+            )
+        except EditError as exc:
+            return 422, str(exc)
         if decided is None:
             return 404, "there is no such approval"
         return _DONE if decided.is_first else (409, f"decided already: {decided.choice}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -24,7 +25,7 @@ from mnemoscope.memory import (
 )
 from mnemoscope.memory.health.live_metrics import LiveMetrics
 from mnemoscope.memory.rules import held_writes
-from tests.kit.held_writes import Quarantine
+from tests.kit.held_writes import Quarantine, held_write
 from tests.kit.patience import GIVE_UP_S
 
 
@@ -116,6 +117,45 @@ def test_a_rejected_write_stays_refused_and_is_decided_once(scope, capfd):
         write()
     run(["approvals", "list", "--all", "--json"])
     assert printed(capfd)[0]["decision"] == "reject"
+
+
+@pytest.mark.parametrize("is_typed", [False, True])
+def test_an_edited_write_is_made_with_the_text_of_a_file(
+    scope, capfd, tmp_path, monkeypatch, is_typed
+):
+    """Or of standard input; in no list of processes. It is redacted as what is written is."""
+    approval, text = held_write(scope), "likes nougat, says bob@example.com\n"
+    (tmp_path / "text").write_text(text, "utf-8")
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    source = "-" if is_typed else f"{tmp_path / 'text'}"
+
+    code = run(["approvals", "decide", approval, "edit", "--decided-by", "grace", "--text", source])
+
+    inner = InMemoryStore()
+    with context(customer="ada", run="r-1"):
+        scope.store(inner).put(("facts",), "k", {"text": "likes marzipan"})
+    assert code == 0
+    assert inner.get(("facts",), "k").value == {"text": "likes nougat, says <EMAIL_ADDRESS>"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "text", "source"),
+    [("approve", "tea", "text"), ("edit", " \n", "text"), ("edit", "tea", "no-such-file")],
+)
+def test_a_text_that_cannot_be_written_decides_nothing(
+    scope, capfd, tmp_path, choice, text, source
+):
+    """One line says why."""
+    approval, file = held_write(scope), tmp_path / source
+    (tmp_path / "text").write_text(text, "utf-8")
+
+    assert (
+        run(["approvals", "decide", approval, choice, "--decided-by", "g", "--text", f"{file}"])
+        == 4
+    )
+    assert len(capfd.readouterr().err.splitlines()) == 1
+    run(["approvals", "list", "--json"])
+    assert printed(capfd)[0]["decision"] is None
 
 
 def test_what_was_used_up_waits_again_and_is_decided_again(scope):

@@ -38,6 +38,7 @@ from mnemoscope.memory import (
     context,
     load_settings,
 )
+from tests.kit.held_writes import Quarantine, held_write
 from tests.kit.patience import until
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
@@ -281,7 +282,7 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(door, make_scope, messag
 
 def test_a_body_without_end_is_refused(door):
     """Before it is read to its end."""
-    assert send(door, "x" * 20_000)[0] == 413
+    assert send(door, "x" * 140_000)[0] == 413
 
 
 def test_only_posts_are_taken(door):
@@ -335,6 +336,8 @@ def test_a_rejected_write_stays_refused(door, make_scope):
     late = send(door, decide(approval), message_id="msg_2")
 
     assert late == (409, "decided already: reject")
+    unfit = send(door, decide(approval, "edit", text=" "), message_id="msg_3")
+    assert unfit == (409, "decided already: reject")
     with pytest.raises(RefusedError):
         store.put(("facts",), "k", {"likes": "tea"})
 
@@ -376,6 +379,69 @@ def test_a_decision_is_taken_once_however_the_senders_clock_goes(door, make_scop
 
     assert replayed == (409, "this webhook-id was received before")
     assert hold(store) == approval
+
+
+def test_an_edited_write_is_made_with_the_text_of_the_webhook(door, make_scope):
+    """Redacted, as in the console: the same function seals it."""
+    scope = make_scope(Quarantine())
+    approval = held_write(scope)
+    text = "likes nougat\r\nand writes to bob@example.com"
+
+    assert send(door, decide(approval, "edit", text=text)) == (200, "done")
+
+    inner = InMemoryStore()
+    with context(customer="ada", run="r-1"):
+        scope.store(inner).put(("facts",), "k", {"text": "likes marzipan"})
+    expected = {"text": "likes nougat\nand writes to <EMAIL_ADDRESS>"}
+    assert inner.get(("facts",), "k").value == expected
+
+
+def test_the_scopes_own_redactor_may_be_given(make_scope, clock):
+    """Else that of the environment redacts."""
+    scope = make_scope(Quarantine(), pii_operators={"EMAIL_ADDRESS": "mask"})
+    approval = held_write(scope)
+    app = Starlette(routes=routes(scope.audit, SECRET, redactor=scope.redactor, clock=clock))
+
+    with TestClient(app) as door:
+        assert send(door, decide(approval, "edit", text="bob@example.com")) == (200, "done")
+
+    (edit,) = (row.content for row in scope.audit.rows() if row.method == "edit")
+    assert "<EMAIL_ADDRESS>" not in edit
+    assert "bob@" not in edit
+
+
+def test_the_longest_text_is_taken(door, make_scope):
+    """However JSON writes it."""
+    approval = held_write(make_scope(Quarantine()))
+
+    assert send(door, decide(approval, "edit", text="\u017c" * 20_000)) == (200, "done")
+
+
+@pytest.mark.parametrize(
+    ("choice", "text"),
+    [("approve", "likes nougat"), ("edit", " "), ("edit", "x" * 20_001), ("edit", "a\0b")],
+)
+def test_a_text_that_cannot_be_written_decides_nothing(door, make_scope, choice, text):
+    """It is refused in one sentence, and the write waits on."""
+    approval = held_write(make_scope(Quarantine()))
+
+    status, said = send(door, decide(approval, choice, text=text))
+
+    assert status == 422
+    assert "nougat" not in said
+    assert send(door, decide(approval), message_id="msg_2") == (200, "done")
+
+
+def test_of_several_texts_none_is_edited(door, make_scope):
+    """Which one is meant cannot be told."""
+    scope = make_scope(Quarantine())
+    with context(customer="ada"), pytest.raises(HeldError) as raised:
+        scope.store(InMemoryStore()).put(("facts",), "two", {"text": "tea", "more": "and cake"})
+    assert scope.flush()
+
+    status, said = send(door, decide(raised.value.approval, "edit", text="likes nougat"))
+
+    assert (status, "no one text" in said) == (422, True)
 
 
 def test_what_is_not_held_cannot_be_decided(door, make_scope):

@@ -24,6 +24,8 @@ from ..telemetry.event.verdict_event import Choice, Point
 from ..telemetry.text import safe_lines
 from .toolkit.type_guards import is_dict
 
+__all__ = ["Decided", "EditError", "decide", "held_of"]
+
 MOST_CHARS: Final = 20_000
 """Characters of a text that can be edited."""
 

@@ -325,7 +325,6 @@ class AuditedDecisions:
     def _read(self, most_age_s: float) -> None:
         if self._clock() - self._read_at < most_age_s:
             return
-        # Not `begun`: a log whose own row was taken away has no size, and is no log without events.
         with suppress(DatabaseMissingError), self._log.reading() as snapshot:
             for seq, _rule, _at_us, verdict in sealed_verdicts(
                 snapshot, self._read_to, "approvals"

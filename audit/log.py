@@ -239,14 +239,15 @@ class AuditLog:
 
     # -- reading -----------------------------------------------------------------------------------
 
-    def reading(self) -> AbstractContextManager[Snapshot]:
+    def reading(self, *, as_it_is: bool = False) -> AbstractContextManager[Snapshot]:
         """
-        Return one moment of the log, for queries of one's own.
+        Return one moment of the log, for queries of one's own; see `LogTables.reading`.
 
         Raises:
             AuditError: There is no such database, or it cannot be read.
+            TamperedError: It has events, and the row that counts them was taken away.
         """
-        return self.tables.reading()
+        return self.tables.reading(as_it_is=as_it_is)
 
     def person(
         self,
@@ -462,11 +463,11 @@ class AuditLog:
             return [*islice(newest, most)]
 
     @contextmanager
-    def begun(self) -> Generator[Snapshot | None]:
-        """Return one moment of the log. None: nothing is in it yet, or it is being made."""
+    def begun(self, *, as_it_is: bool = False) -> Generator[Snapshot | None]:
+        """Return one moment, as `reading` does. None: nothing is in it yet, or it is being made."""
         with ExitStack() as stack:
             try:
-                snapshot = stack.enter_context(self.reading())
+                snapshot = stack.enter_context(self.reading(as_it_is=as_it_is))
             except DatabaseMissingError:
                 yield None
             else:

@@ -90,7 +90,7 @@ class ShardedLog(AuditLog):
         return tuple(self._shards)
 
     def _count(self) -> int:
-        with self._first.begun() as snapshot:
+        with self._first.begun(as_it_is=True) as snapshot:
             return shard_count(snapshot)
 
     def recorded_beside(self, number: int, writer: str) -> list[tuple[int, int]]:
@@ -116,13 +116,14 @@ class ShardedLog(AuditLog):
                 raise UnsettledError(f"audit shard {other} cannot be read: {exc}") from exc
         return found
 
-    def reading(self) -> Never:
+    def reading(self, *, as_it_is: bool = False) -> Never:
         """
         Refuse a query of one moment of one log.
 
         Raises:
             AuditError: Always.
         """
+        del as_it_is
         raise AuditError(
             f"this trail has {len(self.shards)} shards, and this is asked of one at a time: name "
             "it with --shard N before the command, from 0 on, or take one of `AuditLog.shards`"

@@ -225,7 +225,7 @@ def signed_shards(first: Snapshot) -> set[int]:
 
 
 def _kept(log: AuditLog) -> Iterator[str]:
-    with log.begun() as snapshot:
+    with log.begun(as_it_is=True) as snapshot:
         found = () if snapshot is None else log_events(snapshot.connection, SHARDS_SIGNED)
         yield from (header["data"]["note"] for _seq, header in found)
 

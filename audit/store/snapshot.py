@@ -168,10 +168,15 @@ class Moment:
         return wrong
 
     def _has_rows(self) -> bool:
-        return any(
-            self.execute(f"SELECT 1 FROM {each} LIMIT 1").fetchone()  # noqa: S608 - names of ours
-            for each in ("audit_event", "audit_key", *IDENTITIES)
-        )
+        return any(map(self._has_row, ("audit_event", "audit_key", *IDENTITIES)))
+
+    def _has_row(self, table: str) -> bool:
+        found = self.execute(f"SELECT 1 FROM {table} LIMIT 1")  # noqa: S608 - names of ours
+        return found.fetchone() is not None
+
+    def has_events(self) -> bool:
+        """Return whether there is an event, whatever the head says."""
+        return self._has_row("audit_event")
 
     @property
     def is_sealed(self) -> bool:

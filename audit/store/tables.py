@@ -14,7 +14,7 @@ from typing import Any
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
 from ..database.database import AuditDatabase
-from ..database.errors import AuditError
+from ..database.errors import AuditError, TamperedError
 from ..proof.merkle import Frontier
 from ..record.keys import Keyring
 from ..record.sealing import UnplacedEvent
@@ -129,15 +129,23 @@ class LogTables:
         return self._writer.note(connection, head, name, dict(data))
 
     @contextmanager
-    def reading(self) -> Generator[Snapshot]:
+    def reading(self, *, as_it_is: bool = False) -> Generator[Snapshot]:
         """
         Return one moment of the log.
 
+        Args:
+            as_it_is: Whatever was changed: for who looks for changes.
+
         Raises:
             AuditError: There is no such database, or it cannot be read.
+            TamperedError: It has events, and the row that counts them was taken away.
         """
         with self.database.reading() as connection:
-            yield Snapshot(connection, self.ring, self.label, self.unnamed)
+            snapshot = Snapshot(connection, self.ring, self.label, self.unnamed)
+            # Without that row its size is 0, which many take for a log in which nothing is yet.
+            if not (as_it_is or snapshot.size) and snapshot.has_events():
+                raise TamperedError("it has events, and the head that counts them was taken away")
+            yield snapshot
 
     def scrub(self) -> None:
         """

@@ -98,7 +98,7 @@ def verify(
     """
     # Read before the log: who ends in between is in the log.
     standing, waiting = _beside(log)
-    with log.reading() as snapshot:
+    with log.reading(as_it_is=True) as snapshot:
         if not 0 <= since <= snapshot.size:
             raise ValueError(f"the log has {snapshot.size:,} events: there is none after {since:,}")
         counted_once = _ProgressOnce(progress)
@@ -154,7 +154,7 @@ def _elsewhere(log: AuditLog) -> Elsewhere:
     spools = [each.spool_path for each in others if each.spool_path is not None]
     has_spool = any(spool_stats(each).events for each in spools)
     for each in (*others, log):
-        with each.begun() as snapshot:
+        with each.begun(as_it_is=True) as snapshot:
             if snapshot is None:
                 continue
             if each is not log:

@@ -9,10 +9,8 @@ than its witness knows; one that was rewritten continues nothing that the witnes
 from __future__ import annotations
 
 import base64
-import http.client
-import ssl
-from typing import Final, NamedTuple
-from urllib.parse import urlsplit
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
 
 from .database.errors import AuditError, TamperedError
 from .log import AuditLog
@@ -28,7 +26,7 @@ _MOST_BYTES: Final = 65_536
 
 
 class WitnessError(AuditError):
-    """A witness cannot be asked, or does not know the log."""
+    """A witness or an authority cannot be asked, or does not know the log."""
 
 
 class Witness(NamedTuple):
@@ -62,8 +60,10 @@ def cosign(log: AuditLog, witness: Witness, *, timeout_s: float = TIMEOUT_S) -> 
     with log.reading() as snapshot:
         prover = Prover(StoredHashes(snapshot), size)
         for _ in range(_TURNS):
-            status, said = _ask(witness, _body(note, seen, prover), timeout_s)
-            if status != http.HTTPStatus.CONFLICT:
+            to = f"{witness.url.rstrip('/')}/add-checkpoint"
+            status, answer = post(to, _body(note, seen, prover), timeout_s)
+            said = answer.decode("utf-8", "replace")
+            if status != HTTPStatus.CONFLICT:
                 return _answered(witness, note, status, said)
             before, seen = seen, _size(said)
             if seen > size:
@@ -77,11 +77,11 @@ def cosign(log: AuditLog, witness: Witness, *, timeout_s: float = TIMEOUT_S) -> 
 
 
 def _answered(witness: Witness, note: str, status: int, said: str) -> str:
-    if status == http.HTTPStatus.UNPROCESSABLE_ENTITY:
+    if status == HTTPStatus.UNPROCESSABLE_ENTITY:
         raise TamperedError("the log does not continue what the witness has seen of it")
-    if status in {http.HTTPStatus.FORBIDDEN, http.HTTPStatus.NOT_FOUND}:
+    if status in {HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
         raise WitnessError("the witness does not know this log, or not its key")
-    if status != http.HTTPStatus.OK:
+    if status != HTTPStatus.OK:
         raise WitnessError(f"the witness answers with status {status}")
     cosigned = note + said
     if not verified(cosigned, witness.verifier_key):
@@ -102,23 +102,24 @@ def _size(said: str) -> int:
     return int(size)
 
 
-def _ask(witness: Witness, body: bytes, timeout_s: float) -> tuple[int, str]:
-    """Return the status and the text of an answer. Redirects are not followed."""
-    to = urlsplit(witness.url)
-    if to.scheme not in {"http", "https"} or to.hostname is None:
-        raise ValueError("the URL of a witness begins with https:// or http://")
-    if to.scheme == "https":
-        context = ssl.create_default_context()
-        connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-            to.hostname, to.port, timeout=timeout_s, context=context
-        )
-    else:
-        connection = http.client.HTTPConnection(to.hostname, to.port, timeout=timeout_s)
-    try:
-        connection.request("POST", f"{to.path.rstrip('/')}/add-checkpoint", body)
-        answer = connection.getresponse()
-        return answer.status, answer.read(_MOST_BYTES).decode("utf-8", "replace")
-    except (OSError, http.client.HTTPException) as exc:
-        raise WitnessError(f"the witness cannot be asked ({type(exc).__name__})") from None
-    finally:
-        connection.close()
+def post(
+    url: str, body: bytes, timeout_s: float, *, whom: str = "the witness", kind: str = "text/plain"
+) -> tuple[int, bytes]:
+    """
+    Return the status and the body of the answer of *whom*. Redirects are not followed.
+
+    Raises:
+        WitnessError: It cannot be asked.
+        ValueError: The URL is not one.
+    """
+    import urllib3  # noqa: PLC0415 - for who asks somebody
+
+    if not url.startswith(("https://", "http://")):
+        raise ValueError(f"the URL of {whom} begins with https:// or http://")
+    how: dict[str, Any] = {"timeout": timeout_s, "retries": False, "preload_content": False}
+    with urllib3.PoolManager(headers={"Content-Type": kind}) as pool:
+        try:
+            answer = pool.request("POST", url, body=body, redirect=False, **how)
+            return answer.status, answer.read(_MOST_BYTES)
+        except (OSError, urllib3.exceptions.HTTPError) as exc:
+            raise WitnessError(f"{whom} cannot be asked ({type(exc).__name__})") from None

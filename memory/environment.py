@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 
 PREFIX = "MNEMOSCOPE_"
 
-_OF_THE_COMMAND_LINE = frozenset({"MNEMOSCOPE_NOTICE", "MNEMOSCOPE_SCOPE"})
+_OF_THE_COMMAND_LINE = frozenset(
+    PREFIX + each for each in ("NOTICE", "SCOPE", "TIMESTAMP_ROOTS", "TIMESTAMP_URL")
+)
 _GROUPS = ("mnemoscope.sinks", "mnemoscope.store_adapters", "mnemoscope.features")
 
 logger = logging.getLogger("mnemoscope")

@@ -29,6 +29,14 @@ AuditUrl = Annotated[
     str | None,
     typer.Option(metavar="URL", help="The audit trail. Default: MNEMOSCOPE_AUDIT_URL."),
 ]
+Roots = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        envvar="MNEMOSCOPE_TIMESTAMP_ROOTS",
+        help="Certificates that time stamps are believed by, PEM.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Where to write them.")]
 Kubernetes = Annotated[

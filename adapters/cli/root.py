@@ -35,6 +35,7 @@ COMMANDS: Table = {
             "verify": Command("audit.verify:verify"),
             "stream": Command("audit.stream:stream"),
             "witness": Command("audit.witness:witness"),
+            "timestamp": Command("audit.witness:timestamp"),
             "reconcile": Command("audit.reconcile:reconcile"),
             "show": Command("audit.show:show"),
             "verdicts": Command("audit.verdicts:verdicts"),

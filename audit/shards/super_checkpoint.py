@@ -12,7 +12,7 @@ import base64
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -196,15 +196,16 @@ def _check_shard(
             if not signed:
                 what = f"no checkpoint over the shards has shard {number} (yet)"
                 report.find(FindingKind.UNVERIFIABLE, what)
-            for kind, wrong in dict.fromkeys(_wrong(snapshot, signed)):
+            for kind, wrong in dict.fromkeys(differences(snapshot, signed)):
                 report.find(kind, f"shard {number} {wrong}")
     except AuditError as exc:
         report.find(FindingKind.UNVERIFIABLE, f"shard {number} cannot be read: {exc}")
 
 
-def _wrong(
-    snapshot: Snapshot, claims: Sequence[Sequence[str]]
+def differences(
+    snapshot: Snapshot, claims: Iterable[Sequence[str]]
 ) -> Iterator[tuple[FindingKind, str]]:
+    """Yield what a log is of which name, size and root were signed as in *claims*."""
     hashes, tampered = StoredHashes(snapshot), FindingKind.TAMPERED
     for origin, size, root in claims:
         if origin != snapshot.origin:

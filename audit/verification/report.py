@@ -50,6 +50,7 @@ class Verification:
         removals: What was removed, as the log says: when, by which process, and how much.
         covered_less: What of an older version's events is not covered as today's is.
         not_covered: What nothing that was checked vouches for.
+        stamped: Time stamps of checkpoints from elsewhere, a line each.
         is_empty: Whether it is a shard of which it is signed that it has had no event.
         findings: What does not hold, by kind: the first of them, in words without personal data.
     """
@@ -75,6 +76,7 @@ class Verification:
     covered_less: list[str] = field(default_factory=list[str])
     not_covered: tuple[str, ...] = NOT_COVERED
     is_empty: bool = False
+    stamped: list[str] = field(default_factory=list[str])
     findings: dict[FindingKind, list[str]] = field(
         default_factory=lambda: {each: [] for each in FindingKind}
     )
@@ -148,6 +150,7 @@ class Verification:
             "waiting": self.waiting,
             "writers": self.writers,
             "removals": self.removals,
+            "stamped": self.stamped,
             "not_covered": [*self.covered_less, *self.not_covered],
             "findings": {
                 kind.value: {"count": self.counts[kind], "first": self.findings[kind]}

@@ -86,6 +86,7 @@ NOT_ANSWERS = {
     "data_subject": "of a person who was found",
     "decide": "seals what `held_of` has found",
     "cosign": "signs first",
+    "stamp": "signs first: `tests/adapters/cli/test_audit_timestamp.py`",
     "ship": "needs a target: `tests/audit/stream`",
     "customers_by_number": "of cases that were read",
 }

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ....audit.verification.report import FindingKind, Verification
 from ..exit_codes import INCOMPLETE, LOSS, TAMPERED, USAGE, CommandError, say
-from ..options import AuditUrl, Json
+from ..options import AuditUrl, Json, Roots
 from ..output import fields, minute, print_json
 from ..progress import progress_bar
 
@@ -45,6 +45,7 @@ def verify(
         list[Path] | None,
         typer.Option(metavar="FILE", help="A checkpoint kept elsewhere. May be repeated."),
     ] = None,
+    roots: Roots = None,
     headers_only: Annotated[
         bool, typer.Option("--headers-only", help="Skip the encrypted details: faster.")
     ] = False,
@@ -92,7 +93,7 @@ def verify(
     try:
         log = None if copy is not None else open_trail(audit_url, needs_key=False)
         if log is not None and len(log.shards) > 1:
-            raise typer.Exit(_verify_shards(log, how, json=json))
+            raise typer.Exit(_verify_shards(log, how, roots, json=json))
         found = (
             _verify_copy(str(copy), key, how["checkpoints"])
             if log is None
@@ -105,6 +106,7 @@ def verify(
         raise CommandError(" ".join(str(exc).split()), INCOMPLETE) from exc
     except ValueError as exc:
         raise CommandError(str(exc), USAGE) from exc
+    _check_stamps(how["checkpoints"], roots, found)
     if json:
         print_json(found.as_document())
     else:
@@ -112,11 +114,21 @@ def verify(
     raise typer.Exit(_CODES[found.state])
 
 
-def _verify_shards(trail: AuditLog, how: dict[str, Any], *, json: bool) -> int:
+def _check_stamps(notes: list[str], roots: Path | None, found: Verification) -> None:
+    from ....audit.timestamps import check_stamps
+
+    try:
+        check_stamps(notes, b"" if roots is None else roots.read_bytes(), found)
+    except (OSError, ValueError) as exc:
+        raise CommandError(f"{roots} is not a file with certificates, PEM", USAGE) from exc
+
+
+def _verify_shards(trail: AuditLog, how: dict[str, Any], roots: Path | None, *, json: bool) -> int:
     """Verify all shards, and return the gravest code."""
     from ....audit.shards.verification import verify_shards
 
     reports, notes = verify_shards(trail, **how)
+    _check_stamps(how["checkpoints"], roots, reports[0])
     if json:
         shards = [each.as_document() for each in reports]
         print_json({"shards": shards, "checkpoints_over_shards": notes})
@@ -192,6 +204,8 @@ def _show(found: Verification) -> None:
         say(f"removed: {len(found.removals) - _SHOWN:,} times more before; see --json")
     for each in found.covered_less:
         say(f"covered less: {each}")
+    for each in found.stamped:
+        say(f"stamped: {each}")
     # With every answer: "OK" is read as more than was checked.
     for each in found.not_covered:
         say(f"not covered: {each}")

@@ -192,6 +192,7 @@ def spoiled():
         "url": ["http://127.0.0.1:9"],
         "--key": ["--key", "x"],
         "--to": ["--to", "file://made"],
+        "--out": ["--out", "made.note", "--roots", "made.pem"],
         "memory": ["x"],
         "--store": ["--store", "x"],
         "folder": ["made"],

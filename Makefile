@@ -274,7 +274,7 @@ bench-integrity: $(STAMP)  ## Make the nine edits at rest of agent-memory-integr
 	@$(PY) -m benchmarks.integrity $(ARGS)
 
 integrity-histories: $(STAMP)  ## Resume 10,000 honest histories of threads: none may be an alarm
-	@INTEGRITY_HISTORIES=10000 $(PY) -m pytest -n auto -q -k honest tests/adapters/langgraph/checkpoint/test_honest_resumes.py $(ARGS)
+	@INTEGRITY_HISTORIES=10002 $(PY) -m pytest -n auto -q -k honest tests/adapters/langgraph/checkpoint/test_honest_resumes.py $(ARGS)
 
 service: $(STAMP)  ## Run a web service on a store that breaks, ten minutes, bare and guarded: ARGS="--seconds N"
 	@$(PY) -m benchmarks.faults.service $(ARGS)

@@ -23,6 +23,12 @@ from tests.kit.sealed_scopes import findings
 HISTORIES = int(os.environ.get("INTEGRITY_HISTORIES", "24"))
 """`make integrity-histories` tries 10,000."""
 
+OF_EACH = max(1, HISTORIES // 6)
+"""Histories of each kind of saver, redacted or not."""
+
+AT_ONCE = 50
+"""Histories in one database: some moves read and write all that is in it."""
+
 MOVES = 8
 DONE = (
     *("ask", "ask", "approve", "approve", "fork", "edit", "drop", "prune"),
@@ -148,11 +154,12 @@ def opened(request, tmp_path):
         yield lambda: PostgresSaver(pool)
 
 
+@pytest.mark.parametrize("first", range(0, OF_EACH, AT_ONCE))
 @pytest.mark.parametrize("redact", [True, False], ids=["redacted", "verbatim"])
-def test_no_honest_resume_is_an_alarm(sealed, opened, redact):
+def test_no_honest_resume_is_an_alarm(sealed, opened, redact, first):
     """Forks, edits, interrupts, subgraphs, deletions and prunes, by several processes in turn."""
-    random_ = random.Random(HISTORIES)  # noqa: S311 - histories, not keys
-    for history in range(max(1, HISTORIES // 6)):
+    random_ = random.Random(HISTORIES + first)  # noqa: S311 - histories, not keys
+    for history in range(first, min(first + AT_ONCE, OF_EACH)):
         scope = sealed("refuse_unknown")
         thread = f"thread-{history}"
         for move in range(MOVES):

@@ -8,7 +8,7 @@ scans have it: in groups, dotted, over two lines, with ``l`` for 1 and ``O`` for
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -54,6 +54,12 @@ class _Table(NamedTuple):
 def may_hold_label(_text: str, features: TextFeatures) -> bool:
     """Return whether a label of a form and a digit may be in a text."""
     return features.has_digit and not features.words.isdisjoint(_table().words)
+
+
+def has_label(text: str, words: Iterable[str]) -> bool:
+    """Return whether a label is in *text*, whose *words* in small letters are given."""
+    table = _table()
+    return not table.words.isdisjoint(words) and table.labels.search(text) is not None
 
 
 def find_labelled(text: str, _features: TextFeatures) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from ..detectors import (
     address_forms,
     addresses,
     disguises,
+    form_labels,
     secret_headers,
     secret_shapes,
     secret_words,
@@ -85,6 +86,8 @@ def find_plain(texts: Sequence[str], *, with_model: bool) -> Iterator[str]:
         if not clues.isdisjoint(line):
             continue
         if " " in text and not addresses.CLUES.isdisjoint(line):
+            continue
+        if any(map(str.isdigit, text)) and form_labels.has_label(text, line):
             continue
         if not announcing.isdisjoint(line) and identifiers.may_announce(line):
             continue

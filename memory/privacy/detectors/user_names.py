@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .english_words import is_english_word
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .prefilter import TextFeatures
-from .word_lists import read_words
+from .secret_values import PLACEHOLDER_WORDS
+from .word_lists import ORDINARY, read_words
 
 _VALUE = compile_later(
     r"(?<![A-Za-z0-9_.\-/])[A-Za-z][A-Za-z.-]{0,40}[0-9_](?:[A-Za-z0-9_.-]{0,40}[A-Za-z0-9])?"
@@ -26,8 +28,21 @@ _JOINED_ONLY = tuple(read_words("user_name_words_joined"))
 _SHORTEST = 4
 _WINDOW_CHARS = 48
 _WEAK = ("account", "accounts", "user", "profile")
-_SURE_WORDS = tuple(each for each in read_words("user_name_words") if each not in _JOINED_ONLY)
+_LISTED = read_words("user_name_words")
+_SURE_WORDS = tuple(
+    each for each in (each.lstrip("*") for each in _LISTED) if each not in _JOINED_ONLY
+)
 _WORDS = (*_SURE_WORDS, *_JOINED_ONLY)
+_LABELS = "|".join(re.escape(each[1:]) for each in _LISTED if each.startswith("*"))
+_LABELLED = compile_later(
+    rf"(?<![\w.-])(?:{_LABELS})[\"'\u201d]?"
+    r"[ ]?[:=\uff1a][ ]?[\"'\u201c]?(?P<name>[A-Za-z](?:[A-Za-z]|[.-](?=[A-Za-z])){3,40})"
+    r"(?=[\"'.]?[ ]?(?:[\n,;|)}]|\Z))",
+    re.IGNORECASE,
+)
+"""A name of letters alone, behind the colon of a label that means nothing else."""
+
+_NO_NAMES = ORDINARY.union(read_words("role_mailboxes"), PLACEHOLDER_WORDS)
 _SPACED = compile_later(r"[a-z\u00c0-\u052f]")
 CLUES = frozenset(re.split(r"[^\w]|_", words)[0] for words in _WORDS if words.isascii())
 """Words without one of which a text of ASCII letters names no user."""
@@ -35,15 +50,19 @@ CLUES = frozenset(re.split(r"[^\w]|_", words)[0] for words in _WORDS if words.is
 
 def may_hold_user_name(text: str, features: TextFeatures) -> bool:
     """Return whether *text* may say what somebody calls themselves at a service."""
-    if not (features.has_digit or "_" in text):
+    if not (features.has_digit or "_" in text or ":" in text or "=" in text or "\uff1a" in text):
         return False
     return not text.isascii() or not features.words.isdisjoint(CLUES)
 
 
 def find_user_names(text: str, _features: TextFeatures) -> Iterator[Finding]:
-    """Find what follows a word for user names, with a digit or an underscore in it."""
+    """Find what follows a word for user names: with a digit or an underscore, or a colon before."""
     if _MARK.search(text):
         yield from _marked(text)
+    for match in _LABELLED.finditer(text):
+        name = match["name"].lower()
+        if not (_is_code(match["name"]) or is_english_word(name) or name in _NO_NAMES):
+            yield Finding(*match.span("name"), "USERNAME", 0.6, "value of a user name")
 
 
 def _marked(text: str) -> Iterator[Finding]:
@@ -80,5 +99,5 @@ def _ends_with_word(before: str) -> bool:
 def _is_code(value: str) -> bool:
     """Return whether *value* rather names a thing in code: ``USER_ID``, ``user_name``."""
     lower = value.lower()
-    is_word = lower in _WORDS or lower.rpartition("_")[2] in _WORDS
+    is_word = lower in _WORDS or re.split("[_.]", lower)[-1] in _WORDS
     return value.isupper() or is_word or lower.startswith("user_")

@@ -24,6 +24,8 @@ from ..detectors import (
 from ..detectors.finding import Finding
 from ..detectors.identifiers import (
     financial_numbers,
+    machine_readable_zones,
+    seed_phrases,
     vehicle_numbers,
     wallets,
 )
@@ -55,6 +57,10 @@ def _has_at(text: str, _features: TextFeatures) -> bool:
     return "@" in text
 
 
+def _has_chevrons(text: str, _features: TextFeatures) -> bool:
+    return "<<" in text
+
+
 def _has_login(text: str, _features: TextFeatures) -> bool:
     return "://" in text and "@" in text
 
@@ -77,6 +83,9 @@ def _has_digit(_text: str, features: TextFeatures) -> bool:
 
 _NUMBERS = ("NATIONAL_ID", "PASSPORT", "DRIVER_LICENSE", "DEVICE_ID", "VEHICLE_ID", "BANK_ACCOUNT")
 _TOKENS = Detector("Token", ("SECRET",), credentials.has_token_prefix, credentials.find_tokens)
+_SEED_PHRASES = Detector(
+    "SeedPhrase", ("SECRET",), seed_phrases.may_hold_seed_phrase, seed_phrases.find_seed_phrases
+)
 _ASSIGNED = Detector(
     "AssignedSecret", ("SECRET",), credentials.may_say_secret, credentials.find_assigned_secrets
 )
@@ -107,6 +116,13 @@ DETECTORS: tuple[Detector, ...] = (
         network_addresses.find_network_addresses,
     ),
     Detector("Wallet", ("CRYPTO", "SECRET"), _has_long_word, wallets.find_wallets),
+    Detector(
+        "MachineReadableZone",
+        ("PASSPORT",),
+        _has_chevrons,
+        machine_readable_zones.find_machine_readable_zones,
+    ),
+    _SEED_PHRASES,
     Detector(
         "VehicleNumber", ("VEHICLE_ID",), _has_long_word, vehicle_numbers.find_vehicle_numbers
     ),
@@ -140,10 +156,10 @@ UNCHUNKED = _TOKENS
 """The detector of what may be longer than the overlap of two chunks."""
 
 _NEED_DIGITS = frozenset({_has_digit_run, _has_digit})
-_PLAIN_WORDS = (PERSONS,)
+_PLAIN_WORDS = (_SEED_PHRASES, PERSONS)
 """Detectors for a text of ASCII letters without a word or sign of a secret."""
 
-_WORDS_ONLY = (_TOKENS, _ASSIGNED, _USER_NAMES, PERSONS)
+_WORDS_ONLY = (_SEED_PHRASES, _TOKENS, _ASSIGNED, _USER_NAMES, PERSONS)
 """Detectors for a text without digits, ``@`` or long words."""
 
 _TRIGGER_WORDS = credentials.CREDENTIAL_WORDS | {"corner"}

@@ -23,6 +23,7 @@ from ..detectors import (
     user_names,
 )
 from ..detectors.identifiers import search as identifiers
+from ..detectors.identifiers.seed_phrases import LEAST_DIFFERENT
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.normalized_text import decode_base64_parts
 from ..detectors.prefilter import LONG_WORD
@@ -83,7 +84,7 @@ def find_plain(texts: Sequence[str], *, with_model: bool) -> Iterator[str]:
     clues = {word for word in words if _is_clue(word)}
     announcing = {word for word in words if identifiers.is_clue(word)}
     for text, line in zip(short, lines, strict=True):
-        if not clues.isdisjoint(line):
+        if len(line) >= LEAST_DIFFERENT or not clues.isdisjoint(line):
             continue
         if " " in text and not addresses.CLUES.isdisjoint(line):
             continue

@@ -173,6 +173,54 @@ def test_private_keys_are_secrets(redactor):
     assert redactor.begin().text(f"import {key} now") == "import <SECRET> now"
 
 
+PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PHRASE,
+        PHRASE.upper(),
+        PHRASE.replace(" ", "\n"),
+        PHRASE.replace(" ", ", "),
+        "my seed phrase is " + PHRASE + " and nobody knows",
+        "seed phrase: " + PHRASE.replace("yellow", "zoo"),
+        " ".join(f"{place}. {word}" for place, word in enumerate(PHRASE.split(), start=1)),
+    ],
+)
+def test_seed_phrases_are_secrets(redactor, text):
+    """By their check sum, or where the text says what it is."""
+    redacted = redactor.begin().text(text).lower()
+
+    assert "sausage" not in redacted
+    assert "<secret>" in redacted
+
+
+def test_words_of_the_list_in_a_wrong_order_are_words(redactor):
+    """One of sixteen orders has a check sum by chance; this one has none."""
+    text = PHRASE.replace("yellow", "zoo")
+
+    assert redactor.begin().text(text) == text
+
+
+PASSPORT_ZONE = (
+    "P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<",
+    "L898902C36UTO7408122F1204159ZE184226B<<<<<10",
+)
+CARD_ZONE = (
+    "I<UTOD231458907<<<<<<<<<<<<<<<",
+    "7408122F1204159UTO<<<<<<<<<<<6",
+    "ERIKSSON<<ANNA<MARIA<<<<<<<<<<",
+)
+
+
+@pytest.mark.parametrize("lines", [PASSPORT_ZONE, CARD_ZONE], ids=["passport", "card"])
+@pytest.mark.parametrize("joint", ["\n", "\r\n", " ", " \n "])
+def test_machine_readable_zones_go_as_a_whole(redactor, lines, joint):
+    """The names in them too, whatever breaks the lines."""
+    assert redactor.begin().text("Scan: " + joint.join(lines)) == "Scan: <PASSPORT>"
+
+
 @pytest.mark.parametrize(
     ("entity", "text", "value"),
     [

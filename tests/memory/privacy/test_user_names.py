@@ -53,6 +53,20 @@ def test_names_in_code_are_no_user_names(redaction, text):
     assert redaction.text(text) == text
 
 
+@pytest.mark.parametrize("template", ["username: {}", "Benutzername: {}", "ユーザー名：{}"])
+def test_a_user_name_needs_no_digit_behind_a_label(redaction, template):
+    """Where the label means nothing else."""
+    assert "qmosswort" not in redaction.text(template.format("qmosswort"))
+
+
+@pytest.mark.parametrize("value", ["parsed.username", "required", "changeme", "admin"])
+def test_a_word_behind_a_label_is_no_user_name(redaction, value):
+    """Nor is a placeholder, a role, or another name of the field."""
+    text = f"username = {value}"
+
+    assert redaction.text(text) == text
+
+
 @pytest.mark.parametrize(
     ("before", "after"), [("カード", "に返金"), ("卡号", "！"), ("카드 ", "로")]
 )

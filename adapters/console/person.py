@@ -7,6 +7,7 @@ import shlex
 import threading
 from collections.abc import Mapping
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,7 @@ _CONTENT = {True: "redacted content", False: "no content", None: "what, it did n
 
 def _recipient(kind: str, each: Mapping[str, Any]) -> tuple[str, ...]:
     who = " · ".join(filter(None, map(each.get, ("provider", "model", "name"))))
+    who = who or ("none named" if kind == "agents" else "")
     sink = (each.get("kind"), _CONTENT[each["content"]]) if "content" in each else ()
     received = each.get("received") or ", ".join(filter(None, sink))
     times = ((each[name] or "")[:16].replace("T", " ") for name in ("from", "to"))
@@ -267,7 +269,8 @@ def _exported(
         lines += [shared_line(person)] if person.shared_with else []
         how["including_shared"] = including_shared
         bundle = export_from_scope(site.scope, person, tell=lines.append, **how)
-    first, *more = bundle_lines(bundle, from_log_alone=site.scope is None)
+    named = replace(bundle, path=Path(bundle.path.name))  # its folder is of this machine
+    first, *more = bundle_lines(named, from_log_alone=site.scope is None)
     return Ended(first, bundle.complete, [*more, *lines], file=bundle.path)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
+from ..queries.runs import SITE
 from .delivered import Recipient
 from .facts import BundleFacts, joined, period, text, when
 from .notice import ART_15, CONTROLLER
@@ -34,6 +35,8 @@ def recipients(facts: BundleFacts) -> str:
 def _stores(facts: BundleFacts) -> Iterator[str]:
     for name, each in facts.summary.stores.items():
         what = "Memory store. What was said or remembered, with personal details replaced."
+        if name == SITE:
+            what = "People of the operator, who looked at what is held about you."
         yield _card(facts.named(name), what, each)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from ..queries.runs import SITE
 from .delivered import Receipts, Recipient
 from .statements import RECALLS
 
@@ -150,7 +151,7 @@ class EventSummary:
                 {"name": name or None, **each.as_document()} for name, each in self.agents.items()
             ],
             "stores": [
-                {"name": name, "received": "redacted content, ids", **each.as_document()}
+                {"name": name, "received": _received(name), **each.as_document()}
                 for name, each in self.stores.items()
             ],
             "model_providers": [
@@ -191,6 +192,10 @@ class EventSummary:
                 "seq_ranges": self.erased,
             },
         }
+
+
+def _received(store: str) -> str:
+    return "what its pages showed" if store == SITE else "redacted content, ids"
 
 
 def _sink(recipient: Recipient, period: EventPeriod) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...memory.subject_data.records import StoreData
+from ..queries.runs import SITE
 from .alone import verify_alone
 from .archive import Archive, Writable, archive_at, unnamed_file
 from .contract import (
@@ -198,8 +199,8 @@ class _Writing:
                 self._reports.append(self._memories_of(store, out, asked_us))
             read_stores = {each.store for each in self._reports}
             # A store of the log that this process has not opened is named as not read, never left
-            # out.
-            for name in sorted(set(self._known.summary.stores) - read_stores):
+            # out. The site on which people are looked up stores nothing.
+            for name in sorted({*self._known.summary.stores} - read_stores - {SITE}):
                 n_records = self._from_log(name, name, out)
                 status = StoreStatus.NOT_ASKED
                 report = StoreReport(name=name, store=name, status=status, n_memories=n_records)

@@ -160,6 +160,26 @@ class TestExport:
         assert "liquorice" not in memories
         assert manifest["stores"]
 
+    def test_the_site_is_no_store_that_was_not_asked(self, browser, tmp_path):
+        """It has looked, and holds nothing: the bundle says the one, and is as whole as without."""
+        page = done(browser, browser.submit(f"{look_up(browser)}/export"))
+        (tmp_path / "bundle.zip").write_bytes(file_of(browser, page))
+
+        with ZipFile(tmp_path / "bundle.zip") as opened:
+            manifest = json.loads(opened.read("manifest.json"))
+            recipients = json.loads(opened.read("recipients.json"))
+
+        assert "not asked" not in words(page)
+        assert "console" not in {each["name"] for each in manifest["stores"]}
+        received = {each["name"]: each["received"] for each in recipients["stores"]}
+        assert received["console"] == "what its pages showed"
+
+    def test_no_folder_of_the_server_is_shown(self, browser):
+        """The file is named as it is downloaded."""
+        page = done(browser, browser.submit(f"{look_up(browser)}/export"))
+
+        assert "mnemoscope-console-" not in page.text
+
     def test_it_is_sealed_before_and_after(self, browser, log):
         """Who asked is in the person's own history; what came of it, in the log's events."""
         done(browser, browser.submit(f"{look_up(browser)}/export"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import IO, NamedTuple, Protocol
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 _OWNER_ONLY = 0o600
+_OPEN_FILES = Path("/proc/self/fd")
 _BLOCK = 1 << 20
 _GATHERED = 1 << 16
 _LEVEL = 1
@@ -117,24 +118,33 @@ def archive_at(path: Path, generated_us: int) -> Generator[Archive]:
     """
     Write an archive at *path*, readable for its owner only.
 
-    It is written under another name and renamed when it is whole: a failure leaves no half of it,
-    and leaves what was there before.
+    It gets its name when it is whole: a failure leaves no half of it, and leaves what was there
+    before. So does a kill, on Linux, where a file needs no name while it is written.
     """
     # Beside it, since a file is replaced atomically on one file system only.
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    # Made with its mode: a file that is narrowed afterwards could be opened in between.
-    descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
     try:
-        with open(descriptor, "w+b") as file:  # noqa: PTH123 - pathlib opens no descriptors
+        with open(_opened(draft), "w+b") as file:
             with ZipFile(file, "w") as zipped:
                 yield Archive(zipped, generated_us)
             file.flush()
             # Before the name: a rename may be on the disk sooner than what it names.
             os.fsync(file.fileno())
+            if not draft.exists():
+                # Without a folder's descriptor Python links the link that /proc has.
+                os.link(_OPEN_FILES / f"{file.fileno()}", draft, src_dir_fd=file.fileno())
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def _opened(draft: Path) -> int:
+    # Made with its mode: a file that is narrowed afterwards could be opened in between.
+    if _OPEN_FILES.exists():
+        with suppress(OSError):  # not every file system has files without a name
+            return os.open(draft.parent, os.O_RDWR | os.O_TMPFILE, _OWNER_ONLY)
+    return os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
 
 
 def unnamed_file(beside: Path) -> IO[bytes]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
+import signal
+import warnings
 import zipfile
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -388,6 +392,29 @@ def test_a_failed_export_leaves_nothing(log, bundled, tmp_path, things, event_fa
         bundled(Interrupted("mem0"))
     assert [each.name for each in path.parent.iterdir()] == ["export.zip"]
     assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="files without a name: Linux")
+def test_a_killed_export_leaves_nothing(log, bundled, things, event_factory):
+    """What it had written by then is a person's memory, under a name that nobody would look for."""
+    log.append([event_factory()])
+    path = bundled().path
+    store, _thing = things
+
+    class Killed(store):
+        def records(self):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with warnings.catch_warnings(action="ignore"):  # threads of other tests are not ours
+        child = os.fork()
+    if not child:
+        try:
+            bundled(Killed("mem0"))
+        finally:
+            os._exit(1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert [each.name for each in path.parent.iterdir()] == ["export.zip"]
 
 
 def test_the_file_is_for_its_owner_alone(log, bundled, event_factory):

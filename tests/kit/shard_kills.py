@@ -2,7 +2,8 @@
 Kill writers of a trail while a shard is added to it, and see what is left.
 
 Half of the processes write so many shards as before, half one more, in mode ``durable``: a call is
-over when its event is on a disk. ``python -m tests.kit.shard_kills --rounds 30`` at full size.
+over when its event is on a disk. Then exports and erasures of customers who are in several shards
+are killed, and done. ``python -m tests.kit.shard_kills --rounds 30 --requests 50`` at full size.
 """
 
 from __future__ import annotations
@@ -13,22 +14,35 @@ import os
 import random
 import signal
 import struct
+import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
-from mnemoscope.audit import AuditLog
+from mnemoscope.adapters.cli.exit_codes import INCOMPLETE, NOBODY_KNOWN, TAMPERED
+from mnemoscope.audit import AuditLog, UnknownSubjectError
+from mnemoscope.audit.bundle.verify import check
 from mnemoscope.audit.shards.verification import verify_shards
 from mnemoscope.memory import context
+from tests.kit.command_line import run
 from tests.kit.patience import GIVE_UP_S, until
 from tests.kit.sharded_trails import TENANTS, ShardedTrail, recaller
 
 OLD, NEW = 2, 3
 WRITERS = 4
+LONGEST_S = 1.5
+"""Seconds within which a command is killed: about what it takes."""
+
+ERASED_WITHIN_S = 0.3
+"""Seconds within which an erasure is killed once it has written something."""
+
+_APPLICATION = "from mnemoscope.memory import configure\n\nscope = configure()\n"
 
 
 @dataclass
@@ -138,14 +152,143 @@ def _come_after(trail: ShardedTrail) -> None:
     scope.close(30)
 
 
-def main() -> None:
+@dataclass
+class RequestTally:
+    """
+    What was found of exports and erasures that were killed at any moment, and then done.
+
+    Attributes:
+        exports: How often one was killed in the middle.
+        erasures: Likewise.
+        halfway: How often an erasure was left with some of its shards done.
+        damaged: Bundles that a killed export left, and that do not verify; halves of one.
+        incomplete: Exports that, once done, had not all events of their customer.
+        left: Customers who are known still when their erasure is done.
+        missing: Events of somebody else that are gone.
+        wrong: Verifications of the trail that found something changed.
+    """
+
+    exports: int = 0
+    erasures: int = 0
+    halfway: int = 0
+    damaged: int = 0
+    incomplete: int = 0
+    left: int = 0
+    missing: int = 0
+    wrong: int = 0
+
+    @property
+    def is_good(self) -> bool:
+        """Whether all was done as it was wanted, and nothing else."""
+        return not (self.damaged or self.incomplete or self.left or self.missing or self.wrong)
+
+
+def kill_requests(trail: ShardedTrail, kills: int, seed: int = 0) -> RequestTally:
+    """Kill so many exports, and so many erasures, of customers in several shards."""
+    draw, tally = random.Random(seed), RequestTally()  # noqa: S311 - not secret
+    name = f"application_{trail.folder.name}"
+    (trail.folder / f"{name}.py").write_text(_APPLICATION, encoding="utf-8")
+    number = 0
+    while min(tally.exports, tally.erasures) < kills:
+        customer, tenant, number = f"customer-{number}", draw.choice(TENANTS), number + 1
+        for shards in (OLD, NEW + 1):  # tenants move to the one that came
+            for each in (customer, "somebody"):
+                trail.write(shards, [tenant, *TENANTS], customer=each)
+        their, others = [
+            len([*trail.log().history(each, tenant)]) for each in (customer, "somebody")
+        ]
+        out = trail.folder / f"bundles-{number}"
+        chosen = ("--customer", customer, "--tenant", tenant, "--scope", f"{name}:scope")
+        out.mkdir()
+        export = ("audit", "export", *chosen, "--out", str(out / "bundle.zip"))
+        tally.exports += _killed_midway(trail, export, draw)
+        tally.damaged += sum(check(each).code == TAMPERED for each in out.rglob("*.zip"))
+        tally.damaged += len([*out.rglob(".*")])
+        assert _ends(trail, export) in {0, INCOMPLETE}
+        bundles = [check(each) for each in out.rglob("*.zip")]
+        tally.incomplete += sum(each.events for each in bundles) != their
+        erase = ("audit", "erase", *chosen, "--yes", "--receipt", str(out))
+        shards_of = len(trail.log().parts_of(trail.log().person(customer, tenant)))
+        tally.erasures += _killed_midway(trail, erase, draw, writes=True)
+        with suppress(UnknownSubjectError):
+            left = len(trail.log().parts_of(trail.log().person(customer, tenant)))
+            tally.halfway += 0 < left < shards_of
+        tally.wrong += _is_tampered(trail)
+        assert _ends(trail, erase) in {0, NOBODY_KNOWN}
+        with suppress(UnknownSubjectError):
+            trail.log().person(customer, tenant)
+            tally.left += 1
+        tally.missing += others != len([*trail.log().history("somebody", tenant)])
+        tally.wrong += _is_tampered(trail)
+    return tally
+
+
+def _is_tampered(trail: ShardedTrail) -> bool:
+    reports, _notes = verify_shards(trail.log(), jobs=1)
+    return "tampered" in {each.state for each in reports}
+
+
+def _killed_midway(
+    trail: ShardedTrail, command: Sequence[str], draw: random.Random, *, writes: bool = False
+) -> bool:
+    """Kill a command at any moment of its life, and return whether it had not ended by then."""
+    with closing(trail.log()) as log:
+        before = log.count()
+    child = _begun(trail, command)
+    # Of an erasure that takes a second, shards are erased in the last tenth.
+    if writes and draw.random() < 0.7:
+        with closing(trail.log()) as log:
+            until(lambda: log.count() > before or _has_ended(child))
+        time.sleep(draw.uniform(0, ERASED_WITHIN_S))
+    else:
+        time.sleep(draw.uniform(0, LONGEST_S))
+    ended, _status = os.waitpid(child, os.WNOHANG)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return not ended
+
+
+def _has_ended(child: int) -> bool:
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _ends(trail: ShardedTrail, command: Sequence[str]) -> int:
+    _child, status = os.waitpid(_begun(trail, command), 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _begun(trail: ShardedTrail, command: Sequence[str]) -> int:
+    with warnings.catch_warnings(action="ignore"):  # threads of other tests are not ours
+        child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        os.environ |= trail.environment(NEW + 1)
+        os.environ |= {"MNEMOSCOPE_SINKS": "audit", "MNEMOSCOPE_PII_MODEL": "none"}
+        sys.path.insert(0, str(trail.folder))
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)
+        code = run(list(command))
+    finally:
+        os._exit(code)
+
+
+def main() -> int:
     """Print what was found."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--requests", type=int, default=50)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        print(kill_writers(ShardedTrail(Path(folder)), given.rounds))  # noqa: T201
+    found: list[ShardTally | RequestTally] = []
+    for kill, times in ((kill_writers, given.rounds), (kill_requests, given.requests)):
+        with tempfile.TemporaryDirectory(prefix="shards-") as folder:
+            found.append(kill(ShardedTrail(Path(folder)), times))
+        print(found[-1], flush=True)  # noqa: T201 - a program
+    return int(not all(each.is_good for each in found))
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -22,9 +22,6 @@ LOWEST = .venv-lowest-$(call version_of,$(LOWEST_PYTHON))
 NEWEST = .venv-newest-$(call version_of,$(PYTHON))
 PACKAGES = memory telemetry adapters audit
 
-# With older releases some event loop is left to the collector, in whichever test runs then.
-LEFT_LOOPS = -W "ignore:unclosed <socket:ResourceWarning" -W "ignore:unclosed event loop:ResourceWarning"
-
 # Each framework has a folder, whose environment is .venv-doors/NAME: make test-doors DOORS="NAME NAME"
 DOORS ?= $(patsubst tests/doors/%/requirements.txt,%,$(sort $(wildcard tests/doors/*/requirements.txt)))
 
@@ -95,13 +92,13 @@ test-long: $(STAMP)  ## Run the tests that take seconds each, and the random one
 test-bounds:  ## Import everything and call every method of every adapter with the lowest versions: PYTHON=…
 	@$(MAKE) -s --no-print-directory $(LOWEST)/.installed
 	@echo "==> each sink and adapter with the lowest versions, in $(LOWEST)"
-	@$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -q $(LEFT_LOOPS) $(OF_EACH) $(ARGS)
+	@$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -q $(OF_EACH) $(ARGS)
 
 # What was tested is written down, for docs/supported.md, where all of it passed.
 test-lowest:  ## Run the tests of adapters and telemetry with the lowest versions that pyproject.toml allows: PYTHON=…
 	@$(MAKE) -s --no-print-directory $(LOWEST)/.installed
 	@echo "==> tests with the lowest versions, in $(LOWEST)"
-	@$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(LEFT_LOOPS) $(ON_LIBRARIES) $(ARGS)
+	@$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ON_LIBRARIES) $(ARGS)
 	@$(if $(ARGS),,$(LOWEST)/bin/python -m tests.kit.supported lowest)
 
 test-newest: $(UV)  ## Run them with the newest versions that there are, whatever constraints.txt says: PYTHON=…

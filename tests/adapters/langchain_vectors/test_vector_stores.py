@@ -22,6 +22,8 @@ from tests.kit.patience import GIVE_UP_S
 from tests.kit.remains import found_in
 from tests.kit.vector_store_cases import ADAPTER, WordCounts
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 ROOT = Path(__file__).parents[3]
 ADA = "ada.lovelace@example.com"
 ENGINES = ("memory", "chroma", "pgvector")

@@ -27,7 +27,7 @@ _NOT_ADDED = dict.fromkeys(_TEXTS, "") | {"source": "text", "valid_at": 0}
 _KINDS: tuple[Any, ...] = (EpisodicNode, EntityEdge, EntityNode, CommunityNode, SagaNode)
 _VECTORS = {"name_embedding", "fact_embedding"}
 _FACTS = "MATCH (:Entity {uuid: $uuid})-[:RELATES_TO]-(fact:RelatesToNode_) DETACH DELETE fact"
-_LEFT = "files and logs of the database keep deleted text; facts of others on its entities went too"
+_LEFT = "files, logs, telemetry{…} keys keep deleted text; facts of others on its entities went too"
 
 
 def _parts_of(value: Any) -> list[Any]:

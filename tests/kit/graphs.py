@@ -24,7 +24,7 @@ from graphiti_core.utils.bulk_utils import RawEpisode
 from mnemoscope.adapters.graphiti.adapter import ADAPTER
 from mnemoscope.memory.testing import AdapterCase
 
-CUSTOMER = "c-42"
+CUSTOMER = "g-42"  # g is no hexadecimal digit: the bytes of "c-42" are in one of 256 random UUIDs
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 NOBODYS_ID = "00000000-0000-4000-8000-000000000000"
 DIMS = 16

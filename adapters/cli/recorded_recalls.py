@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
@@ -14,6 +13,7 @@ from ...audit.database.errors import AmbiguousSubjectError, UnknownSubjectError
 from ...memory.golden_recall import REPLAY, GoldenCase
 from ...memory.guard.call import error_name
 from ...memory.subject_data.keeping import KeepsRecords, StoreKeeper
+from ...memory.subject_data.runner import SubjectDataRunner
 from ...telemetry.event.kinds import OperationClass
 from .exit_codes import say
 
@@ -125,10 +125,11 @@ def customers_in(scope: Mnemoscope) -> Iterator[str]:
 def _owners(keeper: StoreKeeper) -> Iterator[set[str]]:
     """Yield the owners of each page of records."""
     after = None
-    # Clients bound to a loop cannot be listed from here: --customers has to say who there is.
-    while not keeper.is_loop_bound:
-        page = asyncio.run(keeper.page(after))
-        yield {each.owner for each in page.records if each.owner is not None}
-        after = page.after
-        if after is None:
-            return
+    with SubjectDataRunner() as runner:
+        # Clients bound to a loop cannot be listed from here: --customers has to say who there is.
+        while not keeper.is_loop_bound:
+            page = runner.run(keeper.page(after))
+            yield {each.owner for each in page.records if each.owner is not None}
+            after = page.after
+            if after is None:
+                return

@@ -193,4 +193,9 @@ def run(arguments: list[str]) -> int:
 
         if (code := report_mistake(exc)) is None:
             raise
+    finally:
+        if f"{__package__}.scope" in sys.modules:
+            from .scope import end_command
+
+            end_command()
     return code if isinstance(code, int) else 0

@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from inspect import Parameter, iscoroutinefunction, isroutine, signature
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -18,6 +18,7 @@ from ...memory.building.opening import making_no_keys
 from ...memory.errors import ConfigurationError
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.registry import keep_clients
+from ...memory.subject_data.runner import one_event_loop
 from .exit_codes import say
 from .import_work import work_on_import
 from .options import chosen_shard
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ...memory.setting_values import SettingValues
 
 _loaded: WeakSet[Mnemoscope] = WeakSet()
+_command = ExitStack()
 
 
 def trail_settings(audit_url: str | None) -> SettingValues:
@@ -137,7 +139,14 @@ def found_at(address: str, option: str) -> Any:
             found = _call(found, address)
     if isinstance(found, Mnemoscope):
         _loaded.add(found)
+        # A command looks for the person first, then at what is held: a client's connections last.
+        _command.enter_context(one_event_loop())
     return found
+
+
+def end_command() -> None:
+    """Close the event loop in which the stores of the scopes that were loaded are asked."""
+    _command.close()
 
 
 def takes_arguments(found: Callable[..., Any]) -> bool:

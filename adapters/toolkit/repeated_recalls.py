@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Mapping
 from contextvars import copy_context
@@ -20,6 +19,7 @@ from ...memory.golden_recall import (
 )
 from ...memory.guard.call import error_name, last_event
 from ...memory.guard.operation import Arguments
+from ...memory.subject_data.runner import SubjectDataRunner
 from .proxy import guard_of, operation_of
 
 
@@ -46,11 +46,11 @@ class GuardedCandidate:
         }
         self._customers = customers
         self._changes = changes
-        self._runner = asyncio.Runner()
+        self._runner = SubjectDataRunner()
 
     def close(self) -> None:
         """End the event loop."""
-        self._runner.close()
+        self._runner.__exit__()
 
     def answer(self, case: GoldenCase, most: int) -> CandidateAnswer:
         """Call the client's method: see `Candidate`."""
@@ -89,7 +89,7 @@ class GuardedCandidate:
                 return last_event.get()
             # A task sets what it sets in a context of its own, where the event is looked for.
             within = copy_context()
-            self._runner.run(answer, context=within)
+            self._runner.run(answer, within)
             return within.get(last_event)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Generator, Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import Context, copy_context
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self, TypeVar
 
 from .records import DataSubject, Erased, SubjectDataProvider, SubjectRecord
@@ -12,31 +15,50 @@ from .registry import SubjectDataRegistry
 
 T = TypeVar("T")
 
+_turn = Lock()
+_shared: asyncio.Runner | None = None
+
+
+@contextmanager
+def one_event_loop() -> Generator[None]:
+    """Have all `SubjectDataRunner` inside the block, on any thread, await in one loop, in turn."""
+    global _shared  # noqa: PLW0603 - connections of a client outlive whoever asked it
+    if _shared is not None:
+        yield
+        return
+    with asyncio.Runner() as _shared:
+        try:
+            yield
+        finally:
+            _shared = None
+
 
 class SubjectDataRunner:
     """
-    An event loop of its own in which all providers are awaited, while it is entered.
+    An event loop in which all providers are awaited, while it is entered.
 
     An asynchronous client that has its connections in another loop cannot be read; its error says
-    so. Not to be entered where a loop runs.
+    so. It has them still when it is asked again: see `one_event_loop`. Not to be entered where a
+    loop runs.
     """
 
     def __init__(self) -> None:
-        self._runner = asyncio.Runner()
+        self._runner, self._is_own = _shared or asyncio.Runner(), _shared is None
 
     def __enter__(self) -> Self:
         """Open the loop."""
-        self._runner.__enter__()
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        """Close the loop."""
-        self._runner.close()
+        """Close the loop, if nobody shares it."""
+        if self._is_own:
+            self._runner.close()
 
-    def run(self, awaitable: Awaitable[T]) -> T:
-        """Return the result of *awaitable*."""
-        # `Runner.run` takes coroutines alone; a provider may return another awaitable.
-        return self._runner.run(_awaited(awaitable))
+    def run(self, awaitable: Awaitable[T], within: Context | None = None) -> T:
+        """Return the result of *awaitable*, which sets what it sets in *within*, or in a copy."""
+        with nullcontext() if self._is_own else _turn:
+            # `Runner.run` takes coroutines alone; a provider may return another awaitable.
+            return self._runner.run(_awaited(awaitable), context=within or copy_context())
 
     def stores(self, registry: SubjectDataRegistry, subject: DataSubject) -> list[ProvidedData]:
         """Return the data of *subject* in each store of *registry*."""

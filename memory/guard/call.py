@@ -20,7 +20,7 @@ from ..context import Scope
 from ..limits.breaker import Admission, Blame
 from ..limits.bulkhead import Places
 from ..limits.class_limits import ClassLimits
-from .operation import NO_SUMMARY, Arguments, Method, Summary
+from .operation import NO_SUMMARY, Arguments, Method, Record, Summary
 
 if TYPE_CHECKING:
     from ..privacy.engine.redaction import KeptIds, Redaction
@@ -251,6 +251,18 @@ class Call:
         )
         if seen.hits == 0 and self.limits.is_recall and self.status is Status.OK:
             self.status = Status.EMPTY
+
+    def found(self) -> list[Record]:
+        """Return the memories in the answer."""
+        found: list[Record] = []
+
+        def keep(record: Record) -> bool:
+            found.append(record)
+            return True
+
+        if self.method.sift is not None and self.result is not None:
+            self.method.sift(self.result, self.arguments, keep)
+        return found
 
     def enter(self) -> Marks:
         """

@@ -103,14 +103,7 @@ class WatchTexts:
         return self._read(call)
 
     def _read(self, call: Call) -> MemoryTexts | None:
-        records: list[Record] = []
-
-        def keep(record: Record) -> bool:
-            records.append(record)
-            return True
-
-        if call.method.sift is not None and call.result is not None:
-            call.method.sift(call.result, call.arguments, keep)
+        records = call.found()
         groups = [self._hashes(each) for each in records]
         if (run := self._run(call)) is not None:
             for record, group in zip(records, groups, strict=True):

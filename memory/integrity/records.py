@@ -55,15 +55,7 @@ class RecordStatements:
 
     def read(self, call: Call) -> Statements:
         """Return what the answer of *call* has, and has to have."""
-        records: list[Record] = []
-
-        def keep(record: Record) -> bool:
-            records.append(record)
-            return True
-
-        method = call.method
-        if method.sift is not None and call.result is not None:
-            method.sift(call.result, call.arguments, keep)
+        records, method = call.found(), call.method
         values = tuple(self._found(call, records))
         sought = None if method.sought is None else method.sought(call.result, call.arguments)
         if sought is None or self._fades:

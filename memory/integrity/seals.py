@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...telemetry.process.fork import reset_after_fork
 from ..guard.stored import Place, canonical
@@ -55,12 +55,8 @@ class PlaceWrite(NamedTuple):
     number: float
 
 
-class SealTrail(Protocol):
-    """An audit trail that seals are looked up in."""
-
-    def __call__(self, names: Sequence[str], /) -> Mapping[str, Sequence[tuple[int, int, float]]]:
-        """Return the latest events of each name: begin and end in µs since 1970, and number."""
-        ...
+SealTrail: TypeAlias = Callable[[Sequence[str]], Mapping[str, Sequence[tuple[int, int, float]]]]
+"""Returns the latest events of each name: begin and end in µs since 1970, and number."""
 
 
 class SealIndex:

@@ -59,7 +59,8 @@ class SiftAnswers:
         if call.covered or call.error is not None or call.result is None:
             return  # the caller gets no answer, or one that is sifted further out
         try:
-            records, tags = self._found(call)
+            records = call.found()
+            tags = [self._labels.tags(self._store, call, each) for each in records]
             if self._labels.trail is not None and (missing := self._missing(tags)):
                 self._look_up(missing)
             self._judge(call, records, tags)
@@ -70,7 +71,8 @@ class SiftAnswers:
         if call.covered or call.error is not None or call.result is None:
             return
         try:
-            records, tags = self._found(call)
+            records = call.found()
+            tags = [self._labels.tags(self._store, call, each) for each in records]
             if missing := self._missing(tags):
                 import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
 
@@ -78,21 +80,6 @@ class SiftAnswers:
             self._judge(call, records, tags)
         except Exception as exc:  # noqa: BLE001 - closed: see there
             self._withhold(call, exc)
-
-    def _found(self, call: Call) -> tuple[list[Record], list[list[str]]]:
-        """Return the memories in an answer, and the tags of each."""
-        records: list[Record] = []
-        tags: list[list[str]] = []
-        store, tags_of = self._store, self._labels.tags
-
-        def keep(record: Record) -> bool:
-            records.append(record)
-            tags.append(tags_of(store, call, record))
-            return True
-
-        if call.method.sift is not None:
-            call.method.sift(call.result, call.arguments, keep)
-        return records, tags
 
     def _missing(self, tags: list[list[str]]) -> list[str]:
         """Return the tags to be looked up. What others write since counts where trust is asked."""

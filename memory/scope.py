@@ -691,7 +691,8 @@ class Mnemoscope:
             ConfigurationError: The scope is disabled or has no audit trail, or there is no policy,
                 or it makes no sense.
         """
-        from ..audit.waiting import what_waits  # noqa: PLC0415 - only where it is wanted
+        from ..audit.erasure.residue_scan import ids_in_files  # noqa: PLC0415 - where it is wanted
+        from ..audit.waiting import what_waits  # noqa: PLC0415 - as above
         from ..audit.write_history import WriteHistory  # noqa: PLC0415 - as above
         from .errors import ConfigurationError  # noqa: PLC0415
         from .retention.scoped import scoped_retention  # noqa: PLC0415
@@ -707,6 +708,7 @@ class Mnemoscope:
             subject_data=parts.subject_data,
             flush=parts.flush,
             waiting=lambda: what_waits(log),
+            in_files=ids_in_files,
             folder=self._settings.data_folder,
         )
 

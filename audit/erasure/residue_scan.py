@@ -34,6 +34,10 @@ Needle = tuple[bytes, ...]
 MAX_TEXTS = 24
 """Texts that one run adds to those that are looked for, at most."""
 
+MAX_IDS = 1_000
+_ID = re.compile(r"[0-9a-f-]{32,64}")
+"""What no other record has by chance: a UUID or a digest, and no key such as ``profile``."""
+
 _LEAST_CHARS = 12
 _MOST_CHARS = 64
 _PLAIN = re.compile(rf'[^\x00-\x1f"\\]{{{_LEAST_CHARS},}}')
@@ -143,6 +147,13 @@ def search(needles: Iterable[Needle], paths: Iterable[Path]) -> Search:
         if here:
             where.append(path.name)
     return Search(len(found), tuple(where), tuple(unread))
+
+
+def ids_in_files(ids: Iterable[str], paths: Iterable[Path]) -> tuple[int, tuple[str, ...]]:
+    """Return how many of *ids* are in files, as in `search`, and which of these were not read."""
+    telling = [(each.encode(),) for each in ids if _ID.fullmatch(each)]
+    found = search(telling[:MAX_IDS], paths)
+    return found.traces, found.unread
 
 
 class _UnreadableError(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from ..subject_data.keeping import KeptRecord
@@ -55,8 +56,8 @@ class RecordJudge:
     def __init__(self, policy: RetentionPolicy, trail: RetentionTrail, held: HeldRecords) -> None:
         self._policy, self._trail, self._held = policy, trail, held
         self._now_us = min(trail.now_us(), trail.newest_us() + SECOND_US * policy.quiet_s)
-        self._stops: dict[int, Mapping[str, int]] = {}
-        self._subjects: dict[str, frozenset[str]] = {}
+        self._stop = cache(trail.stop)
+        self._subjects = cache(trail.subjects)
 
     def judge(self, store: str, records: Sequence[KeptRecord]) -> Iterator[AgedRecord]:
         """Yield what is to become of each of *records*."""
@@ -82,7 +83,7 @@ class RecordJudge:
             places = self._trail.references(store, record.collection or "")
             return [each for each in writes if each.place in {None, places.get(each.log)}]
         if record.kind in _OWN_IDS and record.owner is not None:
-            theirs = self._subjects_of(record.owner)
+            theirs = self._subjects(record.owner)
             return [each for each in writes if each.subject is None or each.subject in theirs]
         return list(writes)
 
@@ -129,18 +130,7 @@ class RecordJudge:
 
     def _is_new(self, log: str, seq: int, age_s: int) -> bool:
         """Return whether an event may be younger than that."""
-        return seq >= self._stop(age_s).get(log, 0)
-
-    def _stop(self, age_s: int) -> Mapping[str, int]:
-        """Return the number of the first event of each log that is not surely so old."""
-        if age_s not in self._stops:
-            self._stops[age_s] = self._trail.stop(age_s * SECOND_US)
-        return self._stops[age_s]
-
-    def _subjects_of(self, customer: str) -> frozenset[str]:
-        if customer not in self._subjects:
-            self._subjects[customer] = frozenset(self._trail.subjects(customer))
-        return self._subjects[customer]
+        return seq >= self._stop(age_s * SECOND_US).get(log, 0)
 
     def _keep_s(self, store: str, record: KeptRecord, write: SealedWrite) -> int | None:
         purpose = write.purpose
@@ -155,7 +145,7 @@ class RecordJudge:
             return None, "the audit trail has no write of it"
         keep_s = max(keep_s, self._policy.floor_s(None))
         # The trail has to have lived through that time, too.
-        if not any(self._stop(keep_s).values()) or self._is_younger(record, keep_s):
+        if not any(self._stop(keep_s * SECOND_US).values()) or self._is_younger(record, keep_s):
             return None, None
         return OLD, None
 

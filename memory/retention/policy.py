@@ -25,8 +25,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeGuard
+from typing import Any, Final, TypeAlias
 
+from ...telemetry.text import is_a
 from ..errors import ConfigurationError
 from ..keep_period import DAY_S, HOUR_S, parse_period
 
@@ -166,13 +167,10 @@ def _periods(given: Any, place: str) -> Periods:
 
 
 def _mapping(given: Any, place: str) -> Mapping[str, Any]:
-    if not (_is_mapping(given) and all(isinstance(name, str) for name in given)):
+    if not (is_a(given, Mapping) and all(isinstance(name, str) for name in given)):
         raise ValueError(f"{place} is no mapping, or a name in it is no text: put it in quotes")
-    return given
-
-
-def _is_mapping(given: Any) -> TypeGuard[Mapping[Any, Any]]:
-    return isinstance(given, Mapping)
+    known: Mapping[str, Any] = given
+    return known
 
 
 def _number(known: Mapping[str, Any], name: str) -> int | None:

@@ -11,7 +11,7 @@ from ...telemetry.files.file_lock import try_lock
 from ..subject_data.customer_data import settle
 from .holds import HoldBook
 from .policy import read_policy
-from .sweep import RetentionRefusedError, Sweeper
+from .sweep import InFiles, RetentionRefusedError, Sweeper
 
 if TYPE_CHECKING:
     from ..guard_factory import GuardFactory
@@ -64,6 +64,7 @@ def scoped_retention(
     subject_data: SubjectDataRegistry,
     flush: Callable[[float], bool],
     waiting: Callable[[], Sequence[str]],
+    in_files: InFiles,
     folder: Path,
 ) -> ScopedRetention:
     """
@@ -76,6 +77,7 @@ def scoped_retention(
         subject_data: The providers of its wrapped clients, and the clients.
         flush: Delivers what is queued, within so many seconds; False: not all of it.
         waiting: Return where events wait that the trail does not have, a line each.
+        in_files: See `Sweeper`.
         folder: Of the holds and of the lock.
 
     Raises:
@@ -92,6 +94,12 @@ def scoped_retention(
 
     holds = HoldBook(folder / "retention-holds.json", trail)
     sweeper = Sweeper(
-        read_policy(policy), trail, holds, stores=stores, settle=settled, waiting=waiting
+        read_policy(policy),
+        trail,
+        holds,
+        stores=stores,
+        settle=settled,
+        waiting=waiting,
+        in_files=in_files,
     )
     return ScopedRetention(sweeper, holds, folder / "retention")

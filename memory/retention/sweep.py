@@ -12,7 +12,8 @@ import secrets
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ..errors import MnemoscopeError
 from ..subject_data.keeping import KeepsRecords, StoreKeeper
@@ -21,11 +22,12 @@ from ..subject_data.runner import SubjectDataRunner
 from .holds import HeldRecords, HoldBook
 from .judging import AgedRecord, RecordJudge
 from .policy import RetentionPolicy
-from .residue import ids_in_files
 from .trail import RetentionTrail
 
 REQUESTED = "retention.requested"
 COMPLETED, INCOMPLETE = "retention.completed", "retention.incomplete"
+
+InFiles: TypeAlias = Callable[[Sequence[str], Sequence[Path]], tuple[int, Sequence[str]]]
 
 BATCH: Final = 100
 """Records that are judged once more and deleted together."""
@@ -167,10 +169,11 @@ class Sweeper:
             client, if it is still there.
         settle: Makes writes and events that wait arrive; returns what did not, a line each.
         waiting: Return where events wait that the trail does not have yet, a line each.
+        in_files: Return how many ids stand in files, and the names of files that were not read.
 
     Attributes:
         tell: Called with the name of each step as it begins.
-        settle: As given.
+        settle: As given, as is `in_files`.
     """
 
     def __init__(
@@ -182,9 +185,11 @@ class Sweeper:
         stores: Callable[[], Mapping[str, tuple[SubjectDataProvider, Any]]],
         settle: Callable[[SubjectDataRunner], Sequence[str]],
         waiting: Callable[[], Sequence[str]],
+        in_files: InFiles,
     ) -> None:
         self._policy, self._trail, self._holds = policy, trail, holds
         self._stores, self.settle, self._waiting = stores, settle, waiting
+        self.in_files = in_files
         self.tell: Callable[[str], None] = lambda _step: None
 
     def plan(self, most: int = MOST) -> RetentionPlan:
@@ -382,8 +387,10 @@ class _Sweep:
             remarks = list(run(keeper.clean()))
             gone = [each for each in deleted if each.record.key not in left]
             ids = [each.record.id for each in gone if each.record.thread is None]
-            if found := ids_in_files(ids, run(swept.provider.files())):
+            found, unread = self._sweeper.in_files(ids, run(swept.provider.files()))
+            if found:
                 remarks.append(f"{found:,} ids of what was removed are in its files still")
+            remarks += [f"its file {each} could not be looked through" for each in unread]
         except Exception as exc:  # noqa: BLE001 - as above: what was not looked for may be there
             self.left += len(deleted)
             return [f"looking for what was removed raised {type(exc).__name__}"]

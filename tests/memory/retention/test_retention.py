@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -579,3 +582,30 @@ def test_ages_are_told_in_days(world, capsys):
 
     (group,) = world.plan(capsys)["going"]
     assert (group["records"], group["newest_days"], group["oldest_days"]) == (1, 35, 35)
+
+
+def test_a_look_for_ids_leaves_a_database_locked(world, tmp_path):
+    """A process that closes a file loses its locks on it, and another one would write meanwhile."""
+    path = tmp_path / "store.db"
+    other = f"import sqlite3; sqlite3.connect({str(path)!r}, timeout=0).execute('BEGIN IMMEDIATE')"
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("CREATE TABLE items (id TEXT)")
+        database.execute("INSERT INTO items VALUES (?), ('profile')", ("ab" * 16,))
+        database.execute("BEGIN EXCLUSIVE")
+        found = world.scope.retention().sweeper.in_files(["ab" * 16, "cd" * 16, "profile"], [path])
+        tried = subprocess.run(
+            [sys.executable, "-c", other], capture_output=True, text=True, check=False
+        )
+
+    assert found == (1, ())
+    assert "database is locked" in tried.stderr
+
+
+def test_a_file_that_cannot_be_looked_through_is_told(world, tmp_path):
+    """What is compressed in a way that nothing here reads may have anything in it."""
+    (tmp_path / "old.zst").write_bytes(b"compressed")
+
+    assert world.scope.retention().sweeper.in_files(["ab" * 16], [tmp_path / "old.zst"]) == (
+        0,
+        ("old.zst",),
+    )

@@ -270,6 +270,11 @@ bench-integrity: $(STAMP)  ## Make the nine edits at rest of agent-memory-integr
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/agmi agent-memory-integrity==0.6.3
 	@$(PY) -m benchmarks.integrity $(ARGS)
 
+bench-integrity-peers:  ## Make the same nine edits against LangGraph's saver, langgraph-ledger and grafomem's, in an environment of its own
+	@test -d build/integrity-peers || { echo "==> building build/integrity-peers (once)"; $(PYTHON) -m venv build/integrity-peers; }
+	@build/integrity-peers/bin/python -m pip install --quiet --disable-pip-version-check agent-memory-integrity==0.6.3 langgraph-checkpoint-sqlite==3.1.2 langgraph-ledger==0.3.0 langgraph-checkpoint-grafomem==1.0.1
+	@build/integrity-peers/bin/python benchmarks/integrity_peers.py
+
 integrity-histories: $(STAMP)  ## Resume 10,000 honest histories of threads: none may be an alarm
 	@INTEGRITY_HISTORIES=10002 $(PY) -m pytest -n auto -q -k honest tests/adapters/langgraph/checkpoint/test_honest_resumes.py $(ARGS)
 

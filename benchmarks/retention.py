@@ -25,11 +25,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from langgraph.store.sqlite import SqliteStore
 
-from mnemoscope.memory import Mnemoscope, context, load_settings
+from mnemoscope.memory import Mnemoscope, context
 from mnemoscope.memory.retention.judging import RecordJudge
+from tests.kit.kept_scope import kept_scope
 
 POLICY = 'purposes: {"*": 400d}\nunrecorded: 2d\nfloors: {"*": 1d}\n'
 DAY_S = 86_400
@@ -41,32 +41,14 @@ SPEEDS = (50, 100, 200)
 @contextmanager
 def service(folder: Path, clock_ns: Any = time.time_ns) -> Iterator[tuple[Mnemoscope, Any]]:
     """Yield the scope of one process, and its guarded store."""
-    from functools import partial
-
-    from mnemoscope.audit import AuditLog
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "mnemoscope.audit.sink.factory.AuditLog", partial(AuditLog, clock_ns=clock_ns)
-        )
-        patch.setenv("XDG_DATA_HOME", str(folder / "data"))
-        settings = load_settings(
-            sinks="audit",
-            audit_url=f"sqlite:///{folder}/audit.db",
-            audit_pseudonym_key="ab" * 32,
-            audit_retention_days=2_000,
-            pii_model="none",
-            retention=folder / "retention.yaml",
-            deadline_forget_s=600.0,
-        )
-        file = sqlite3.connect(
-            folder / "store.db", isolation_level=None, check_same_thread=False, timeout=60
-        )
-        file.execute("PRAGMA journal_mode = WAL")
-        with closing(file), closing(Mnemoscope(settings)) as scope:
-            bare = SqliteStore(file)
-            bare.setup()
-            yield scope, scope.store(bare, customer_at=1)
+    file = sqlite3.connect(
+        folder / "store.db", isolation_level=None, check_same_thread=False, timeout=60
+    )
+    file.execute("PRAGMA journal_mode = WAL")
+    with closing(file), kept_scope(folder, clock_ns, deadline_forget_s=600.0) as scope:
+        bare = SqliteStore(file)
+        bare.setup()
+        yield scope, scope.store(bare, customer_at=1)
 
 
 def build(folder: Path, rows: int, due: int) -> None:

@@ -34,10 +34,10 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
-from mnemoscope.audit import AuditLog
-from mnemoscope.memory import Mnemoscope, context, load_settings
+from mnemoscope.memory import Mnemoscope, context
 from tests.kit.customer_records import ClientLoop, async_sqlite_at, postgres_pool_at
 from tests.kit.elapsed_days import live
+from tests.kit.kept_scope import kept_scope
 from tests.kit.mixed_threads import KINDS, config_of, graph_of, run_thread, said_in
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.postgres import Postgres
@@ -184,24 +184,9 @@ class Swept(NamedTuple):
     @contextmanager
     def scope(self, now_s: list[float]) -> Iterator[tuple[Mnemoscope, Any]]:
         """Yield a scope whose trail has the clock *now_s*, and its bare saver, which it guards."""
-        folder = self.folder
-        with pytest.MonkeyPatch.context() as patch, self.threads.opened() as bare:
-            clock = partial(AuditLog, clock_ns=lambda: int(now_s[0] * 1e9))
-            patch.setattr("mnemoscope.audit.sink.factory.AuditLog", clock)
-            patch.setenv("XDG_DATA_HOME", str(folder / "data"))
-            scope = Mnemoscope(
-                load_settings(
-                    sinks="audit",
-                    audit_url=f"sqlite:///{folder}/audit.db",
-                    audit_pseudonym_key="ab" * 32,
-                    audit_retention_days=2_000,
-                    pii_model="none",
-                    retention=folder / "retention.yaml",
-                    deadline_forget_s=GIVE_UP_S,
-                )
-            )
-            with closing(scope):
-                yield scope, bare
+        turned = partial(kept_scope, self.folder, lambda: int(now_s[0] * 1e9))
+        with self.threads.opened() as bare, turned(deadline_forget_s=GIVE_UP_S) as scope:
+            yield scope, bare
 
     def build(self, count: int) -> float:
         """Write so many threads, hold a customer, let days pass; return the time of the trail."""

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from mnemoscope.audit import AuditLog
-from mnemoscope.memory import Mnemoscope, load_settings
 from tests.kit.command_line import run
 from tests.kit.elapsed_days import live
+from tests.kit.kept_scope import scope_in
 from tests.kit.patience import GIVE_UP_S
 
 POLICY = 'purposes: {support: 30d, profile: 2y, "*": 400d}\n'
@@ -40,24 +39,12 @@ class KeptWorld:
         # From now on: stores write their own dates beside.
         self.now_s = [time.time()]
         self._folder = folder
-        # The default, so that it is the clock of each log of a trail.
-        given = AuditLog.__init__.__kwdefaults__ or {}
-        monkeypatch.setitem(given, "clock_ns", lambda: int(self.now_s[0] * 1e9))
-        monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
         monkeypatch.setenv("COLUMNS", "80")
-        path = folder / "retention.yaml"
-        path.write_text(policy)
-        self.policy = path
-        chosen = load_settings(
-            sinks="audit",
-            audit_url=audit_url or f"sqlite:///{folder}/audit.db",
-            audit_pseudonym_key="ab" * 32,
-            audit_retention_days=2_000,
-            pii_model="none",
-            retention=path,
-            **settings,
-        )
-        self.scope = Mnemoscope(chosen)
+        self.policy = folder / "retention.yaml"
+        self.policy.write_text(policy)
+        if audit_url is not None:
+            settings["audit_url"] = audit_url
+        self.scope = scope_in(folder, monkeypatch, lambda: int(self.now_s[0] * 1e9), **settings)
         monkeypatch.setattr("mnemoscope.adapters.cli.scope.scope_at", lambda _address: self.scope)
 
     def flush(self) -> None:

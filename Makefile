@@ -276,7 +276,7 @@ bench-integrity-peers:  ## Make the same nine edits against LangGraph's saver, l
 	@build/integrity-peers/bin/python benchmarks/integrity_peers.py
 
 integrity-histories: $(STAMP)  ## Resume 10,000 honest histories of threads: none may be an alarm
-	@INTEGRITY_HISTORIES=10002 $(PY) -m pytest -n auto -q -k honest tests/adapters/langgraph/checkpoint/test_honest_resumes.py $(ARGS)
+	@INTEGRITY_HISTORIES=10002 $(PY) -m pytest -n auto -q -o timeout=3600 -k honest tests/adapters/langgraph/checkpoint/test_honest_resumes.py $(ARGS)
 
 service: $(STAMP)  ## Run a web service on a store that breaks, ten minutes, bare and guarded: ARGS="--seconds N"
 	@$(PY) -m benchmarks.faults.service $(ARGS)

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -117,19 +118,23 @@ class KafkaBroker:
 
         return AdminClient({"bootstrap.servers": self.address, "log_level": 0})
 
-    def length(self, url: str) -> int:
-        """Return how many messages the topic of a URL has; 0, if the broker does not answer."""
+    def length(self, url: str) -> int | None:
+        """Return how many messages the topic of a URL has. None: the broker does not answer now."""
         from confluent_kafka import KafkaException, TopicPartition
         from confluent_kafka.admin import OffsetSpec
 
-        name, admin = url.rpartition("/")[2], self.admin()
+        name = url.rpartition("/")[2]
         try:
-            places = admin.list_topics(name, timeout=1).topics[name].partitions
+            places = self._looking.list_topics(name, timeout=0.2).topics[name].partitions
             asked = {TopicPartition(name, each): OffsetSpec.latest() for each in places}
-            found = admin.list_offsets(asked, request_timeout=1)
-            return sum(each.result(1).offset for each in found.values())
+            found = self._looking.list_offsets(asked, request_timeout=0.2)
+            return sum(each.result(0.2).offset for each in found.values())
         except (KafkaException, TimeoutError):
-            return 0
+            return None
+
+    @cached_property
+    def _looking(self) -> Any:
+        return self.admin()  # one that is connected answers sooner
 
     def files_of(self, topic: str) -> list[Path]:
         """Return the files of a topic's partitions, and of its `.dead`."""

@@ -165,8 +165,13 @@ def _kill(
         tally.brokers += 1
         return
     # In the middle of its work: it takes longer to start than a round does.
-    length, give_up_at = broker.length(url), time.monotonic() + SENDS_WITHIN_S
-    while broker.length(url) <= length and time.monotonic() < give_up_at:
+    give_up_at = time.monotonic() + SENDS_WITHIN_S
+    first: int | None = None
+    while time.monotonic() < give_up_at:
+        length = broker.length(url)
+        first = length if first is None else first
+        if length is not None and first is not None and length > first:
+            break
         time.sleep(0.1)
     time.sleep(after_s)
     tally.streams += stream.kill()

@@ -40,7 +40,9 @@ else:
 def done_in_a_container(url, home, job, variables):
     os.environ |= {"HOME": os.path.join(homes, home), **variables}
     logging.basicConfig(filename=os.path.join(homes, "log"), filemode="w", force=True)
-    scope = configure(sinks="logs", pii_model="none", deadline_recall_s=120)
+    scope = configure(
+        sinks="logs", pii_model="none", deadline_recall_s=300, deadline_remember_s=300
+    )
     with Store.from_conn_string(url) as bare:
         bare.setup()
         store = scope.store(bare)

@@ -35,7 +35,7 @@ def with_records(answer: Any, method: Method | None, change: Change) -> Any:
         # A list of lists is a batch, too: changed as a whole, answers would be those of others.
         return _DEEPER if any(isinstance(each, list) for each in value) else change(value)
 
-    return _rebuilt(answer, visit)
+    return rebuilt(answer, visit)
 
 
 def without_records(answer: Any, method: Method | None, given: Arguments) -> Any:
@@ -59,7 +59,19 @@ def as_nonsense(answer: Any, method: Method | None, given: Arguments, draw: rand
             return _DEEPER
         return value if value in kept else _WORD.sub(letters, value)
 
-    return _rebuilt(answer, visit)
+    return rebuilt(answer, visit)
+
+
+def renamed(value: Any, old: str, new: str) -> Any:
+    """Return a copy of *value* with *new* in the place of *old*, at any depth, in keys too."""
+
+    def visit(part: Any) -> Any:
+        if isinstance(part, dict):
+            pairs = cast("Any", part)
+            return {rebuilt(key, visit): rebuilt(each, visit) for key, each in pairs.items()}
+        return part.replace(old, new) if isinstance(part, str) else _DEEPER
+
+    return rebuilt(value, visit)
 
 
 def twice(records: list[Any]) -> list[Any]:
@@ -77,7 +89,7 @@ def _class_of(value: Any) -> Any:
     return value.__class__
 
 
-def _rebuilt(value: Any, visit: Callable[[Any], Any]) -> Any:
+def rebuilt(value: Any, visit: Callable[[Any], Any]) -> Any:
     """Return a copy of *value* with what *visit* returns for its parts; itself, if none differ."""
     found = visit(value)
     if found is not _DEEPER or isinstance(value, (str, *_WHOLE)) or callable(value):
@@ -85,19 +97,19 @@ def _rebuilt(value: Any, visit: Callable[[Any], Any]) -> Any:
     kind = _class_of(value)
     if isinstance(value, dict):
         pairs = cast("Any", value)
-        changed = {key: _rebuilt(each, visit) for key, each in pairs.items()}
+        changed = {key: rebuilt(each, visit) for key, each in pairs.items()}
         return pairs if all(changed[key] is each for key, each in pairs.items()) else changed
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, set, frozenset)):
         items = cast("Any", value)
-        rebuilt = [_rebuilt(each, visit) for each in items]
-        if all(new is old for new, old in zip(rebuilt, items, strict=True)):
+        new = [rebuilt(each, visit) for each in items]
+        if all(one is other for one, other in zip(new, items, strict=True)):
             return items
-        return kind(*rebuilt) if hasattr(kind, "_fields") else kind(rebuilt)
+        return kind(*new) if hasattr(kind, "_fields") else kind(new)
     # Of each class above it, too: a found item has the slots of an item and one of its own.
     slots = (name for each in kind.__mro__ for name in getattr(each, "__slots__", ()))
     names = [*getattr(value, "__dict__", ()), *slots]
     parts = {name: getattr(value, name) for name in names if hasattr(value, name)}
-    changed = {name: _rebuilt(part, visit) for name, part in parts.items()}
+    changed = {name: rebuilt(part, visit) for name, part in parts.items()}
     if all(changed[name] is part for name, part in parts.items()):
         return value
     # A store in memory hands out what it holds: changed in place, it would be changed for good.

@@ -324,15 +324,8 @@ def _child_writes(sink: Sink) -> bool:
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
-        # In a child whose locks are held for ever, `write` does not end: hence a thread.
-        done: list[bool] = []
-        thread = threading.Thread(
-            target=lambda: done.append(_error_of(lambda: sink.write(contract_events())) is None),
-            daemon=True,
-        )
-        thread.start()
-        thread.join(PATIENCE_S)
+        write = partial(sink.write, contract_events())
         # Without the exit handlers of the parent, its coverage and pytest among them.
-        os._exit(0 if done == [True] else 1)
+        os._exit(_error_of(partial(_within_patience, write, "write")) is not None)
     _pid, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status) == 0

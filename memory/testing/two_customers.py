@@ -9,7 +9,6 @@ calls: whoever writes a case cannot forget one.
 from __future__ import annotations
 
 import asyncio
-import copy
 import inspect
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -24,6 +23,7 @@ from ..context import context
 from ..errors import ScopeError
 from ..subject_data.records import PAGE_SIZE, DataSubject, SubjectDataProvider, SubjectRecord
 from .adapter_trial import AdapterCase, Trial, trial
+from .answers import renamed
 from .toxic import READS
 
 THEIRS = "oolong"
@@ -259,7 +259,7 @@ class _Owned:
     def at_once(self, name: str) -> tuple[list[Any], list[Any]]:
         """Return the answers of calls of two customers that are made at once."""
         calls: list[tuple[str, Arguments]] = [
-            (who, _renamed(self.case.calls[name](THEIRS), self.customer, who))
+            (who, renamed(self.case.calls[name](THEIRS), self.customer, who))
             for _ in range(_AT_ONCE // 2)
             # In turn, so that any two that are next to each other are of different customers.
             for who in (self.customer, self.other)
@@ -335,13 +335,13 @@ def _words(answer: Any) -> list[str]:
 
 
 def _naming_itself(owned: _Owned, name: str, text: str) -> Arguments:
-    renamed: Arguments = _renamed(owned.case.calls[name](text), owned.customer, owned.other)
-    return renamed
+    given: Arguments = renamed(owned.case.calls[name](text), owned.customer, owned.other)
+    return given
 
 
 def _naming_nobody(owned: _Owned, name: str, text: str) -> Arguments:
     given = owned.case.calls[name](text).items()
-    return {each: x for each, x in given if _renamed({each: x}, owned.customer, "") == {each: x}}
+    return {each: x for each, x in given if renamed({each: x}, owned.customer, "") == {each: x}}
 
 
 def _naming_both(owned: _Owned, name: str, text: str) -> Arguments | None:
@@ -364,24 +364,3 @@ def _hostile(customer: str) -> list[str]:
     whole = ["%", "_" * len(customer), ".*", "..", "null", "None", "0", customer[:-1]]
     around = [f"../{customer}", f" {customer}\n", *(customer + each for each in behind)]
     return [*whole, customer.swapcase(), *around]
-
-
-def _renamed(value: Any, old: str, new: str) -> Any:
-    """Return a copy of *value* with the id *new* in the place of *old*, at any depth."""
-    if isinstance(value, str):
-        return value.replace(old, new)
-    given: Any = value
-    if isinstance(value, Mapping):
-        pairs: list[tuple[Any, Any]] = list(given.items())
-        return {_renamed(key, old, new): _renamed(each, old, new) for key, each in pairs}
-    if isinstance(value, (list, set, frozenset, tuple)):
-        items: Any = [_renamed(each, old, new) for each in given]
-        # A named tuple takes its fields one by one, any other a single sequence.
-        kind: Any = given.__class__
-        return kind(*items) if hasattr(kind, "_fields") else kind(items)
-    # Filters of a client's own classes have ids in them, too.
-    if hasattr(value, "__dict__") and not callable(value):
-        again = copy.copy(value)
-        again.__dict__.update(_renamed(vars(value), old, new))
-        return again
-    return value

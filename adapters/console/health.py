@@ -11,19 +11,17 @@ from typing import NamedTuple
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...audit.database.errors import AuditError
 from ...audit.queries.spending import Period, spending
 from ...audit.queries.top_mover import PARTS, sentence
 from ...audit.waiting import what_waits
 from ...memory.building.opening import purposes_of
-from ...memory.errors import MnemoscopeError
 from ...memory.growth.report import GROWTH_HEADS, growth_report
 from ...memory.journal.inspection import Inspection
 from ...memory.settings import load_settings
 from .sessions import Right
 from .site import Site, Visit
 from .tables import Table, cost
-from .work import asked
+from .work import asked, told
 
 _KEPT_S = 10.0
 """Seconds for which an answer is good enough: looking again asks no store again."""
@@ -74,13 +72,7 @@ class Answers:
 
 def _said(future: Future[Section]) -> Section:
     exc = future.exception()
-    if exc is None:
-        return future.result()
-    is_ours = isinstance(exc, (AuditError, MnemoscopeError))
-    # Ours quote no value. Another one's message may.
-    return Section(
-        (f"unknown: {' '.join(str(exc).split()) if is_ours else type(exc).__qualname__}",)
-    )
+    return future.result() if exc is None else Section((f"unknown: {told(exc)}",))
 
 
 def routes(site: Site) -> list[Route]:

@@ -42,6 +42,12 @@ def asked(name: str, question: Callable[[], T]) -> Future[T]:
     return future
 
 
+def told(exc: BaseException) -> str:
+    """Return what an error says. Ours quote no value; the message of another one's may."""
+    is_ours = isinstance(exc, (AuditError, MnemoscopeError))
+    return " ".join(str(exc).split()) if is_ours else f"it failed: {type(exc).__qualname__}"
+
+
 class Ended(NamedTuple):
     """
     The outcome of some work.
@@ -92,11 +98,8 @@ class Work:
     def _run(self, act: Callable[[Work], Ended]) -> None:
         try:
             self.ended = act(self)
-        except (AuditError, MnemoscopeError) as exc:
-            # Ours quote no value, and say what to do.
-            self.ended = Ended(" ".join(str(exc).split()), is_good=False)
-        except Exception as exc:  # noqa: BLE001 - another one's message may quote anything
-            self.ended = Ended(f"It failed: {type(exc).__qualname__}.", is_good=False)
+        except Exception as exc:  # noqa: BLE001 - the page says it
+            self.ended = Ended(told(exc), is_good=False)
 
 
 def routes(site: Site) -> list[Route]:

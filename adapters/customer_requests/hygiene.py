@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...audit.erasure.customer_ids import data_subject
 from ...audit.log import AuditLog
 from ...audit.queries.memory_model import ended_us
-from ...audit.queries.text_extraction import in_words, is_of, part_of
+from ...audit.queries.text_extraction import in_words, part_of
 from ...audit.record.rows import AuditRow
 from ...audit.store.person_lookup import Person
 from ...memory.hygiene.findings import (
@@ -28,6 +28,7 @@ from ...memory.scope import Mnemoscope
 from ...memory.subject_data.records import DataSubject, KnowsDimensions
 from ...memory.subject_data.runner import SubjectDataRunner
 from ...telemetry.event.kinds import OperationClass
+from ...telemetry.text import is_a
 
 _CONCERNED = frozenset({OperationClass.RECALL, OperationClass.REMEMBER, OperationClass.FORGET})
 
@@ -120,8 +121,8 @@ def _texts(row: AuditRow) -> Iterator[str]:
     """Yield the text of each memory of a write, or what was to be written where it names none."""
     content: Any = json.loads(row.content or "null")
     if not row.memories:
-        messages: Any = content.get("messages") if is_of(content, dict) else None
-        yield from map(in_words, messages if is_of(messages, list) else [content])
+        messages: Any = content.get("messages") if is_a(content, dict) else None
+        yield from map(in_words, messages if is_a(messages, list) else [content])
         return
     count = len(row.memories)
     for place, each in enumerate(row.memories):

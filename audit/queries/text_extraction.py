@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ...telemetry.text import is_a
+
 _NAMES = frozenset({"key", "role", "type", "event", "collection", "collection_name", "namespace"})
 """Fields that say what a thing is called, not what it is: others may be called the same."""
 
@@ -28,10 +30,10 @@ def in_words(known: Any) -> str:
 def _words(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield " ".join(value.split())
-    elif is_of(value, list):
+    elif is_a(value, list):
         for each in value:
             yield from _words(each)
-    elif is_of(value, dict):
+    elif is_a(value, dict):
         for name in _SAID:
             yield from _words(value.get(name))
 
@@ -42,9 +44,9 @@ _PARTS = ("points", "messages", "memories")
 
 def part_of(content: Any, memory_id: str, place: int, of: int) -> Any:
     """Return what a write of so many memories says of the one at *place*: its part, or all."""
-    if of == 1 or not is_of(content, dict):
+    if of == 1 or not is_a(content, dict):
         return content
-    lists = [content[name] for name in _PARTS if is_of(content.get(name), list)]
+    lists = [content[name] for name in _PARTS if is_a(content.get(name), list)]
     for each in lists:
         named = [part for part in each if _id_of(part) == memory_id]
         # By id where parts have one; otherwise by place, if the list is of the same length as the
@@ -55,7 +57,7 @@ def part_of(content: Any, memory_id: str, place: int, of: int) -> Any:
 
 
 def _id_of(part: Any) -> str | None:
-    found = part.get("id") if is_of(part, dict) else None
+    found = part.get("id") if is_a(part, dict) else None
     return None if found is None else str(found)
 
 
@@ -63,15 +65,10 @@ def texts(content: Any) -> Iterator[str]:
     """Yield the texts in what JSON can say, but for names: of fields, and of whatever they name."""
     if isinstance(content, str):
         yield content
-    elif is_of(content, dict):
+    elif is_a(content, dict):
         for name, each in content.items():
             if name not in _NAMES:
                 yield from texts(each)
-    elif is_of(content, list, tuple):
+    elif is_a(content, list, tuple):
         for each in content:
             yield from texts(each)
-
-
-def is_of(value: Any, *kinds: type) -> bool:
-    """Return whether *value* is one of *kinds*; its type stays Any, contents and all."""
-    return isinstance(value, kinds)

@@ -99,7 +99,7 @@ def test_what_fails_is_unknown_by_the_name_of_its_error(at_health):
 
     (page,) = at_health(environment_health=fails)
 
-    assert "unknown: RuntimeError" in words(page)
+    assert "unknown: it failed: RuntimeError" in words(page)
     assert "tea" not in page.text
 
 

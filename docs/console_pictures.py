@@ -59,10 +59,24 @@ def look_up(page: Page) -> None:
     page.get_by_role("button", name="Look up").click()
 
 
+def export(page: Page) -> None:
+    """Look the customer up, and export what is held about them."""
+    look_up(page)
+    page.get_by_role("button", name="Export").click()
+    page.get_by_role("link", name="Download").wait_for(timeout=60_000)
+
+
+def open_run(page: Page) -> None:
+    """Open a run that recalled something."""
+    page.get_by_role("link", name="thread-6").click()
+
+
 PAGES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "waiting": ("/", lambda _page: None),
     "person": ("/person", look_up),
+    "export": ("/person", export),
     "runs": ("/runs", lambda _page: None),
+    "run": ("/runs", open_run),
     "health": ("/health", lambda _page: None),
 }
 

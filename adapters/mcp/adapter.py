@@ -191,7 +191,8 @@ def guard_mcp(client: Any, services: AdapterServices, *, server: str, options: T
     Raises:
         UnsupportedClientError: It is none of these.
     """
-    group, adapter = _kind("fastmcp.client.group", "ClientGroup"), _adapter_kind()
+    group = _kind("fastmcp.client.group", "ClientGroup")
+    adapter = _kind("langchain.mcp", "MCPAdapter")
     again = partial(guard_mcp, services=services, options=options)
     if group is not None and isinstance(client, group):
         return group({name: again(each, server=name) for name, each in client.clients.items()})
@@ -294,17 +295,9 @@ def _client_kinds() -> tuple[type[Any], ...]:
 
 
 def _kind(module: str, name: str) -> type[Any] | None:
-    """Return a class of a library that may not be installed."""
-    try:
-        return cast("type[Any]", getattr(import_module(module), name))
-    except ImportError:
-        return None
-
-
-def _adapter_kind() -> type[Any] | None:
-    """Return LangChain's adapter, if the application has imported it."""
-    # Not imported here: who has an adapter has imported it, and its import warns of a beta.
-    return getattr(sys.modules.get("langchain.mcp"), "MCPAdapter", None)
+    """Return a class of a library. None: the application has not imported it."""
+    # Not imported here: who has an object of it has imported it, and LangChain's warns of a beta.
+    return getattr(sys.modules.get(module), name, None)
 
 
 def _class_of(listed: ToolContract | None) -> OperationClass:

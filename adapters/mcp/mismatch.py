@@ -8,15 +8,8 @@ from typing import Any, Final
 
 from ...memory.errors import MnemoscopeError
 from .changes import Change, ChangeKind
-from .schemas import Schema, faults_of
+from .schemas import Schema, faults_of, is_of_type
 
-_TYPES: Final = (
-    (bool, "boolean"),
-    (dict, "object"),
-    (list, "array"),
-    (str, "string"),
-    (type(None), "null"),
-)
 _NAME: Final = re.compile(r"[A-Za-z_][\w-]{0,63}")
 
 
@@ -85,4 +78,5 @@ def _quoted(names: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    return next((name for kind, name in _TYPES if isinstance(value, kind)), "number")
+    kinds = ("boolean", "object", "array", "string", "null")
+    return next((each for each in kinds if is_of_type(value, each)), "number")

@@ -8,7 +8,7 @@ its branches.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
 
@@ -133,6 +133,10 @@ def faults_of(value: Any, schema: Schema) -> Iterator[Any]:
         yield from validator.iter_errors(value)
     except Exception as exc:  # noqa: BLE001 - what cannot be checked is not valid
         yield exc
+
+
+is_of_type: Final[Callable[[Any, str], bool]] = validators.Draft202012Validator.TYPE_CHECKER.is_type
+"""Returns whether a value is of a type of JSON Schema, by its name."""
 
 
 def is_accepted(value: Any, schema: Schema, root: Schema) -> bool:

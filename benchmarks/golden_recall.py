@@ -191,11 +191,11 @@ def report(found: dict[str, tuple[ReplayReport, ReplayReport]]) -> None:
     for heading in ("", "evidence@10", "MRR", "record@10", "MRR", "differ"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     first, _same = found["the same store"]
-    before = (first.recall_before, first.mean_reciprocal_rank_before, 1.0, 1.0)
+    before = (first.recall.on_record, first.mean_reciprocal_rank.on_record, 1.0, 1.0)
     table.add_row("on record", *map(_share, before), "")
     for name, (judged, measured) in found.items():
-        means = (judged.recall, judged.mean_reciprocal_rank)
-        means += (measured.recall, measured.mean_reciprocal_rank)
+        means = (judged.recall.candidate, judged.mean_reciprocal_rank.candidate)
+        means += (measured.recall.candidate, measured.mean_reciprocal_rank.candidate)
         differ = len(measured.worst(len(measured.outcomes)))
         table.add_row(name, *map(_share, means), f"{differ:,} of {len(measured.outcomes):,}")
     Console(width=80).print(table)

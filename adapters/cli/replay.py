@@ -102,8 +102,9 @@ def replay(
 
 
 def _code(found: ReplayReport, fail_under: float | None) -> int:
-    if fail_under is not None and (found.recall is None or found.recall < fail_under):
-        measured = "unknown" if found.recall is None else f"{found.recall:.3f}"
+    recall = found.recall.candidate
+    if fail_under is not None and (recall is None or recall < fail_under):
+        measured = "unknown" if recall is None else f"{recall:.3f}"
         say(f"recall@{found.k} is {measured}, and {fail_under} was wanted at least")
         return UNHEALTHY
     # What is unknown of a candidate is not good, however good the rest is.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -14,14 +14,14 @@ from ...memory.golden_recall import ReplayedRecall, ReplayReport
 from .output import table
 
 WORST = 20
-MEDIAN, P95 = 0.5, 0.95
+_QUANTILES = {"median": 0.5, "p95": 0.95}
 
 
 def comparison_screen(found: ReplayReport, against: str, *, with_content: bool) -> RenderableType:
     """Return the report for people."""
     parts: list[RenderableType] = [
         Text(f" {len(found.outcomes):,} recalls made again by {against}, on redacted text"),
-        Padding(_means(found), (0, 1)),
+        Padding(table("", "on record", "candidate", rows=[*_rows(found)], figures=2), (0, 1)),
         Text(f" {_verdict(found)}"),
     ]
     parts += [Text(f" failed: {count:,}: {name}") for name, count in found.errors.most_common()]
@@ -42,34 +42,25 @@ def _verdict(found: ReplayReport) -> str:
     return f"Recalls that differ: {said}."
 
 
-def _means(found: ReplayReport) -> Table:
-    return table("", "on record", "candidate", rows=_rows(found), figures=2)
+def _rows(found: ReplayReport) -> Iterator[tuple[str, ...]]:
+    ranks = {f"recall@{found.k}": found.recall, "MRR": found.mean_reciprocal_rank}
+    yield from ((name, *(_said("{:.3f}", of) for of in each)) for name, each in ranks.items())
+    yield ("empty", *(_said("{:,}", of) for of in found.empties))
+    for name, share in _QUANTILES.items():
+        latency = found.latency_s(share)
+        yield (f"{name} latency", *(_said("{:,.1f} ms", of and of * 1e3) for of in latency))
+    yield ("cost", *(_said("${:.6f}", of) for of in found.cost_usd))
 
 
-def _rows(found: ReplayReport) -> list[tuple[str, str, str]]:
-    rows = [
-        (f"recall@{found.k}", _share(found.recall_before), _share(found.recall)),
-        (
-            "MRR",
-            _share(found.mean_reciprocal_rank_before),
-            _share(found.mean_reciprocal_rank),
-        ),
-        ("empty", f"{found.empties[0]:,}", f"{found.empties[1]:,}"),
-    ]
-    for name, share in (("median latency", MEDIAN), ("p95 latency", P95)):
-        latencies = found.latencies_s(share)
-        before, now = ("unknown", "unknown") if latencies is None else map(_ms, latencies)
-        rows.append((name, before, now))
-    cost = found.cost_usd
-    rows.append(("cost", "unknown" if cost is None else f"${cost:.6f}", "unknown"))
-    return rows
+def _said(form: str, value: float | None) -> str:
+    return "unknown" if value is None else form.format(value)
 
 
 def _worst(worst: list[ReplayedRecall], *, with_content: bool) -> Table:
     heads = ("recall", "store", "recall@k", "lost", "others", "moved")
     made = table(*heads, figures=4, title="The worst", title_justify="left")
     for each in worst:
-        share = each.error or f"{_share(each.before)} → {_share(each.recall)}"
+        share = each.error or " → ".join(_said("{:.3f}", of) for of in each.recall)
         made.add_row(each.case.id, each.case.store, share, *map(str, each.change))
         if with_content:
             made.add_row("", Text(each.case.query or ""), "", "", "", "")
@@ -80,22 +71,18 @@ def comparison_document(
     found: ReplayReport, left_out: Mapping[str, int], *, with_content: bool
 ) -> dict[str, Any]:
     """Return the report for ``--json``."""
-    median, p95 = found.latencies_s(MEDIAN), found.latencies_s(P95)
     return {
         "k": found.k,
         "recalls": len(found.outcomes),
         "on_redacted_text": True,
-        "recall": {"on_record": found.recall_before, "candidate": found.recall},
-        "mrr": {
-            "on_record": found.mean_reciprocal_rank_before,
-            "candidate": found.mean_reciprocal_rank,
-        },
-        "empty": dict(zip(("on_record", "candidate"), found.empties, strict=True)),
+        "recall": found.recall._asdict(),
+        "mrr": found.mean_reciprocal_rank._asdict(),
+        "empty": found.empties._asdict(),
         "latency_s": {
-            name: latencies and dict(zip(("on_record", "candidate"), latencies, strict=True))
-            for name, latencies in (("median", median), ("p95", p95))
+            name: found.latency_s(share)._asdict() if found.answered else None
+            for name, share in _QUANTILES.items()
         },
-        "cost_usd": {"on_record": found.cost_usd, "candidate": None},
+        "cost_usd": found.cost_usd._asdict(),
         "findings": found.findings,
         "errors": dict(found.errors),
         "not_made_again": {**left_out, **found.left_out},
@@ -107,16 +94,8 @@ def _document(outcome: ReplayedRecall, *, with_content: bool) -> dict[str, Any]:
     said = {
         "case": outcome.case.id,
         "store": outcome.case.store,
-        "recall": {"on_record": outcome.before, "candidate": outcome.recall},
+        "recall": outcome.recall._asdict(),
         "error": outcome.error,
         **outcome.change._asdict(),
     }
     return said | {"query": outcome.case.query} if with_content else said
-
-
-def _share(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3f}"
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:,.1f} ms"

@@ -48,6 +48,13 @@ class Candidate(Protocol):
         ...
 
 
+class Compared(NamedTuple):
+    """A figure of the answers on record, and of the candidate. None: it is not known."""
+
+    on_record: float | None
+    candidate: float | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedRecall:
     """
@@ -57,26 +64,17 @@ class ReplayedRecall:
         case: As it is on record.
         answer: The candidate's; without ids where it failed.
         error: The name of an error. None: it answered.
-        before: Recall at k of the answer on record. None: nothing is relevant.
-        recall: Recall at k of the candidate; 0 where it failed. None: nothing is relevant.
-        reciprocal_rank_before: Of the answer on record.
-        reciprocal_rank: Of the candidate.
+        recall: At k; 0 for a candidate that failed. None: nothing is relevant.
+        reciprocal_rank: Likewise.
         change: From the answer on record to the candidate's.
     """
 
     case: GoldenCase
     answer: CandidateAnswer
     error: str | None
-    before: float | None
-    recall: float | None
-    reciprocal_rank_before: float
-    reciprocal_rank: float
+    recall: Compared
+    reciprocal_rank: Compared
     change: RankChange
-
-    @property
-    def is_new_empty(self) -> bool:
-        """Whether something was found on record, and nothing by the candidate, which answered."""
-        return self.error is None and bool(self.case.found) and not self.answer.ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,29 +93,19 @@ class ReplayReport:
     left_out: Counter[str] = field(default_factory=Counter[str])
 
     @property
-    def judged(self) -> Sequence[ReplayedRecall]:
-        """The outcomes with something relevant, over which means are taken."""
-        return [each for each in self.outcomes if each.recall is not None]
+    def recall(self) -> Compared:
+        """Mean recall at k, over the outcomes with something relevant."""
+        return _means(each.recall for each in self.outcomes)
 
     @property
-    def recall(self) -> float | None:
-        """Mean recall at k of the candidate. None: no outcome has something relevant."""
-        return _mean(each.recall for each in self.judged)
+    def mean_reciprocal_rank(self) -> Compared:
+        """Mean reciprocal rank, over the same."""
+        return _means(each.reciprocal_rank for each in self.outcomes)
 
     @property
-    def recall_before(self) -> float | None:
-        """Mean recall at k of the answers on record."""
-        return _mean(each.before for each in self.judged)
-
-    @property
-    def mean_reciprocal_rank(self) -> float | None:
-        """Mean reciprocal rank of the candidate."""
-        return _mean(each.reciprocal_rank for each in self.judged)
-
-    @property
-    def mean_reciprocal_rank_before(self) -> float | None:
-        """Mean reciprocal rank of the answers on record."""
-        return _mean(each.reciprocal_rank_before for each in self.judged)
+    def answered(self) -> Sequence[ReplayedRecall]:
+        """The outcomes that the candidate answered."""
+        return [each for each in self.outcomes if each.error is None]
 
     @property
     def errors(self) -> Counter[str]:
@@ -128,10 +116,10 @@ class ReplayReport:
     def findings(self) -> dict[str, int]:
         """The recalls whose answer differs, by how: empty where each is as it was."""
         # A failure is no empty answer: it would count as lost memories that may all be there.
-        answered = [each for each in self.outcomes if each.error is None]
+        answered = self.answered
         found = {
             "failed": len(self.outcomes) - len(answered),
-            "empty now": sum(each.is_new_empty for each in answered),
+            "empty now": sum(bool(each.case.found) and not each.answer.ids for each in answered),
             "lost memories": sum(each.change.lost > 0 for each in answered),
             "found others": sum(each.change.gained > 0 for each in answered),
             "another order": sum(each.change.moved > 0 for each in answered),
@@ -139,27 +127,22 @@ class ReplayReport:
         return {name: count for name, count in found.items() if count}
 
     @property
-    def empties(self) -> tuple[int, int]:
-        """Recalls that found nothing: on record, and by the candidate, which answered."""
-        answered = [each for each in self.outcomes if each.error is None]
-        return (
-            sum(not each.case.found for each in self.outcomes),
-            sum(not each.answer.ids for each in answered),
-        )
+    def empties(self) -> Compared:
+        """The recalls that found nothing: of the candidate's, those that it answered."""
+        on_record = sum(not each.case.found for each in self.outcomes)
+        return Compared(on_record, sum(not each.answer.ids for each in self.answered))
 
     @property
-    def cost_usd(self) -> float | None:
-        """Cost on record of the model calls inside of these recalls. None: none is on record."""
+    def cost_usd(self) -> Compared:
+        """Cost of the model calls inside of these recalls: none but those on record is known."""
         known = [each.case.cost_usd for each in self.outcomes if each.case.cost_usd is not None]
-        return sum(known) if known else None
+        return Compared(sum(known) if known else None, None)
 
-    def latencies_s(self, share: float) -> tuple[float, float] | None:
-        """Return the quantile at *share* on record and of the candidate. None: none answered."""
-        answered = [each for each in self.outcomes if each.error is None]
-        if not answered:
-            return None
-        before = _quantile([each.case.latency_s for each in answered], share)
-        return before, _quantile([each.answer.latency_s for each in answered], share)
+    def latency_s(self, share: float) -> Compared:
+        """Return the quantile at *share*, by nearest rank, of the recalls that were answered."""
+        pairs = [(each.case.latency_s, each.answer.latency_s) for each in self.answered]
+        place = max(0, ceil(share * len(pairs)) - 1)
+        return Compared(*[sorted(each)[place] for each in zip(*pairs, strict=True)] or _UNKNOWN)
 
     def worst(self, most: int) -> list[ReplayedRecall]:
         """Return the *most* outcomes that lost most recall, and differ, the worst first."""
@@ -203,32 +186,34 @@ def _made_again(case: GoldenCase, candidate: Candidate, k: int) -> ReplayedRecal
     except CandidateFailedError as exc:
         # Recall 0: left out, a candidate would be the better the more it fails.
         answer, error = CandidateAnswer((), 0.0), str(exc)
-    found, relevant = answer.ids[:k], case.measure(k)
+    before, found, relevant = case.found[:k], answer.ids[:k], case.measure(k)
     # Of an answer on record, whose memories are all relevant, the first one: any other is a change.
     first = relevant if case.relevant is not None else relevant[:1]
     return ReplayedRecall(
         case=case,
         answer=answer,
         error=error,
-        before=recall_at(k, relevant, case.found) if relevant else None,
-        recall=recall_at(k, relevant, found) if relevant else None,
-        reciprocal_rank_before=reciprocal_rank(first, case.found[:k]),
-        reciprocal_rank=reciprocal_rank(first, found),
-        change=rank_change(case.found[:k], found),
+        recall=_both(lambda ids: recall_at(k, relevant, ids), relevant, before, found),
+        reciprocal_rank=_both(lambda ids: reciprocal_rank(first, ids), first, before, found),
+        change=rank_change(before, found),
     )
+
+
+_UNKNOWN = Compared(None, None)
+
+
+def _both(
+    metric: Callable[[Sequence[str]], float], relevant: Sequence[str], *answers: Sequence[str]
+) -> Compared:
+    return Compared(*map(metric, answers)) if relevant else _UNKNOWN
 
 
 def _badness(outcome: ReplayedRecall) -> tuple[float, int, int, str]:
     # Ids last, so that two runs list equally bad recalls in one order.
-    lost = (outcome.recall or 0.0) - (outcome.before or 0.0)
+    lost = (outcome.recall.candidate or 0.0) - (outcome.recall.on_record or 0.0)
     return (lost, -outcome.change.lost, -outcome.change.moved, outcome.case.id)
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [each for each in values if each is not None]
-    return fmean(known) if known else None
-
-
-def _quantile(values: Sequence[float], share: float) -> float:
-    """Return the quantile by nearest rank."""
-    return sorted(values)[max(0, ceil(share * len(values)) - 1)]
+def _means(values: Iterable[Compared]) -> Compared:
+    known = [each for each in values if each != _UNKNOWN]
+    return Compared(*map(fmean, zip(*known, strict=True))) if known else _UNKNOWN

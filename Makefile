@@ -242,6 +242,9 @@ bench-privacy: $(STAMP)  ## Score the redactor on our own sets and write docs/pr
 ablations: $(STAMP)  ## Turn each part of redaction off and show what that changes: make ablations DATA=FOLDER ARGS="--only NAME"
 	@$(PY) -m benchmarks.ablations $(DATA) $(ARGS)
 
+bench-recognizers: $(STAMP)  ## Presidio's recognizers beside ours: make bench-recognizers DATA=FOLDER ARGS="--page docs/privacy_figures.md"
+	@$(PY) -m benchmarks.recognizers $(DATA) $(ARGS)
+
 bench-secrets: $(STAMP)  ## Score the search for secrets on other scanners' tests: make bench-secrets GITLEAKS=CHECKOUT DETECT_SECRETS=CHECKOUT
 	@$(PY) -m benchmarks.secrets_elsewhere $(if $(GITLEAKS),--gitleaks $(GITLEAKS)) $(if $(DETECT_SECRETS),--detect-secrets $(DETECT_SECRETS)) $(ARGS)
 

@@ -34,10 +34,11 @@ from benchmarks.tables import Section, say, show
 from tests.privacy.corpora.document import Document, Half
 
 HEADING = "## What each part adds"
-"""Of the section of the page that this tool writes, which is the last."""
+"""Of the section of the page that this tool writes."""
 
 _PRIVACY = "mnemoscope.memory.privacy"
 _NOTHING: tuple[()] = ()
+_FEW_LINES = 3
 _NEVER = re.compile(r"(?!)")
 
 HEURISTICS: dict[str, object] = {
@@ -345,7 +346,10 @@ def _without_list(name: str, folder: Path, every: int) -> Counts:
 
     def lines(file: Any) -> tuple[str, ...]:
         found: tuple[str, ...] = read_lines(file)
-        return found[:1] if file.name.rpartition(".")[0] == name else found
+        if file.name.rpartition(".")[0] != name:
+            return found
+        # Some lists have all their words in a line or two.
+        return found[:1] if len(found) > _FEW_LINES else (found[0].split()[0],)
 
     lists.read_lines = lines
     lists.read_words.cache_clear()
@@ -413,8 +417,10 @@ def main() -> None:
         about = _ABOUT.format(labelled=_counted(search), every=chosen.every)
         section = Section(HEADING.strip("# "), about, header, short).markdown()
         told = [_SILENT.format(kind, ", ".join(map(_as_code, silent[kind]))) for kind in silent]
-        before = chosen.page.read_text(encoding="utf-8").partition(HEADING)[0].rstrip()
-        page = "\n\n".join([before, section, *told, _KEPT]) + "\n"
+        before, _, behind = chosen.page.read_text(encoding="utf-8").partition(HEADING)
+        next_section = behind.partition("\n## ")[2]
+        page = "\n\n".join([before.rstrip(), section, *told, _KEPT]) + "\n"
+        page += f"\n## {next_section}" if next_section else ""
         chosen.page.write_text(page, encoding="utf-8")
 
 
@@ -438,7 +444,21 @@ _SILENT = "Without one of these {}s nothing changes here. {}"
 _KEPT = """\
 These go next, unless a test of behaviour or a page promises what they do, or the secrets in the
 tests of gitleaks' rules need them. `_NO_NAMES` leaves out 31 interjections in two conversations of
-LoCoMo. `decode_base64_parts` and `find_repeated_names` look where these texts have nothing."""
+LoCoMo. `decode_base64_parts` and `find_repeated_names` look where these texts have nothing.
+
+Lists were off one at a time on 17,552 texts, with LoCoMo, gitleaks' tests and 3,000 sentences of
+the training set. Nothing changes without these, which stay for what stands behind them.
+
+* `function_words`, `nicknames`: pseudonyms of one person.
+* `language_letters`, `language_words`: the choice of a language model.
+* `digit_words`, `email_words`: disguises that the page on privacy promises.
+* `not_phone_words`, `measures`: tests have order numbers and distances that would be found.
+* `not_places`: the ends of addresses.
+* `rare_street_types`: without it none of 173 made-up streets is found (*12 Oak Hollow*).
+* `phone_words_unspaced`, `session_words`, `secret_code_words`: words that the page promises.
+* `user_name_words_joined`, `role_mailboxes`: words that are not enough alone.
+
+Relations and roles before a person went: no floor, no test and no running text needed them."""
 
 
 if __name__ == "__main__":

@@ -64,6 +64,8 @@ _FILES = {
     "names_that_are_words": "e",
     "names_that_are_places": "t",
     "not_persons": "n",
+    "person_labels": "l",
+    "verbs_before_person": "u",
     "words_beside_things": "x",
 }
 _LONGEST_CUE, _LONGEST_ENDING, _LEAST_STEM = 4, 5, 3

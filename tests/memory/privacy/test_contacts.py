@@ -64,6 +64,7 @@ NOTHING = [
     "2.1.3.4 Overview of the section",
     "listening on 127.0.0.1, 0.0.0.0, 10.0.0.7, 192.168.1.20 and fe80::1",
     "broadcast ff:ff:ff:ff:ff:ff",
+    "add +1 202 555 014 to it",
     "mail root@localhost now",
 ]
 FOUND = [

@@ -155,6 +155,13 @@ def test_what_needs_no_search_would_have_been_clean(redactor, with_model, seed):
     assert [text for text in small if with_model._engine.find(text, NOBODY)] == []
 
 
+def test_a_seed_phrase_among_very_many_is_searched():
+    """Its words are ordinary ones: that there are so many of them is all that a key shows."""
+    phrase = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+
+    assert phrase not in {*find_plain([phrase, "green tea"], with_model=False)}
+
+
 @pytest.mark.long
 def test_texts_among_very_many_are_as_the_same_texts_alone(redactor):
     """Keys, values and what stands deeper, with a customer who is named."""

@@ -215,8 +215,8 @@ _KEPT = """\
 All are ours. Presidio's are as good for US social security numbers, Spanish and Finnish identity
 numbers, Italian tax codes and Aadhaar, which are six rows of a table and one pattern here. Its
 import takes a second of the processor, which no call waits for, and the same is to be found before
-it is there. Turkish and South African numbers they find alone as well, and with them one in a
-hundred random numbers of eleven digits. Whoever wants them names them in
+it is there. Turkish and South African numbers they find alone as well. Two check digits, as the
+Turkish have, hold for one in a hundred random numbers. Whoever wants them names them in
 `configure(recognizers=…)`."""
 
 

@@ -6,7 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import RR, R
 
-from mnemoscope.memory.golden_recall import RankChange, rank_change, recall_at, reciprocal_rank
+from mnemoscope.memory.golden_recall import (
+    FunctionCandidate,
+    GoldenCase,
+    RankChange,
+    compare,
+    rank_change,
+    recall_at,
+    reciprocal_rank,
+)
 from tests.kit.lengths import examples
 
 IDS = st.lists(st.integers(0, 30).map(str), unique=True, max_size=20)
@@ -46,3 +54,17 @@ def test_recall_of_nothing_is_no_number():
 def test_rank_changes_are_counted_among_what_stayed(before, after, expected):
     """A loss above shifts all that is below it, and moves nothing."""
     assert rank_change(before, after) == expected
+
+
+def test_a_recall_that_found_nothing_is_in_no_mean():
+    """Neither as a loss nor as a hit; a report of such recalls alone knows no figure."""
+    common = {"store": "s", "method": "search", "content": {"query": "tea"}}
+    empty = GoldenCase(id="0", found=(), **common)
+    half = GoldenCase(id="1", found=("a", "b"), **common)
+    candidate = FunctionCandidate(lambda _query, _most: ["b", "c"])
+
+    both, alone = compare([empty, half], candidate, 2), compare([empty], candidate, 2)
+
+    assert both.recall == (1.0, 0.5)
+    assert both.mean_reciprocal_rank == (1.0, 0.0)
+    assert alone.recall == alone.mean_reciprocal_rank == (None, None)

@@ -186,6 +186,7 @@ class _Owned:
         # One begins with the other: a store that compares prefixes is found out.
         self.other = f"{self.customer}0"
         self.methods: Mapping[str, Method] = dict(tried.methods())
+        self._is_filled = False
 
     def names_customer(self, name: str) -> bool:
         scope = _scope_of(self.methods[name], self.case.calls[name](THEIRS))
@@ -204,9 +205,11 @@ class _Owned:
             return exc
 
     def fill(self) -> None:
-        """Write the customer's memories, in their context, unless they are there."""
-        if THEIRS in repr(self.held()):
+        """Write the customer's memories, in their context, unless they are written."""
+        # Asked first whether they are there, a store that keeps answers would go on to say no.
+        if self._is_filled:
             return
+        self._is_filled = True
         for name, method in self.methods.items():
             if method.op_class in _WRITES and not method.unconfined:
                 self.ask(name, self.case.calls[name](THEIRS), self.customer)

@@ -252,6 +252,42 @@ def test_an_id_that_a_store_takes_for_more_than_one_is_named():
         check_adapter(a_case(make_client=Patterns))
 
 
+KEEPS = {
+    "every answer": lambda answer, cards, seen: True,
+    "what is found": lambda answer, cards, seen: bool(answer),
+    "until there is another card": lambda answer, cards, seen: seen == cards,
+}
+
+
+@pytest.mark.parametrize("keeps", KEEPS)
+def test_a_store_that_keeps_answers_whoever_asks_is_named(keeps):
+    """Also one that keeps that there is nothing: it is not asked before anything is written."""
+
+    class Keeping(Cards):
+        def __init__(self):
+            super().__init__()
+            self.kept = {}
+
+        def find(self, word, owner=None):
+            answer, seen = self.kept.get(word, (None, None))
+            if answer is None or not KEEPS[keeps](answer, len(self.cards), seen):
+                answer = super().find(word, owner)
+                self.kept[word] = answer, len(self.cards)
+            return answer
+
+    with pytest.raises(AssertionError, match="find hands out another customer's memories"):
+        check_adapter(a_case(make_client=Keeping, people=KnowsAll))
+
+
+class KnowsAll(CardsOfPeople):
+    """What is held about a person, past what the client keeps."""
+
+    def __init__(self, client):
+        super().__init__(client)
+        self._client = Cards()
+        self._client.cards = client.cards
+
+
 def test_a_guard_that_lets_another_tenant_in_is_named(monkeypatch):
     """The rule looks at what is served, not at what the guard is said to do."""
     calls = {**CALLS, "find": lambda text: {"word": text, "owner": "c-42", "tenant": "acme"}}

@@ -9,14 +9,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
-from threading import Thread
 
 import pytest
 
-from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory import Mnemoscope, context
-from mnemoscope.memory.subject_data.runner import SubjectDataRunner, one_event_loop
-from tests.kit.patience import GIVE_UP_S
+from tests.kit.command_line import run
 
 APPLICATION = '''
     """A store whose client keeps a connection, and with it the event loop that made it."""
@@ -117,42 +114,3 @@ def test_a_command_exports_and_erases_by_a_client_that_keeps_its_connections(
     assert run(["audit", "erase", *person, "--yes", "--json"]) == 0
     (erased,) = json.loads(capsys.readouterr().out)["stores"]
     assert (erased["status"], erased["removed"], erased["remaining"]) == ("complete", 3, 0)
-
-
-def test_runners_of_several_threads_share_the_loop():
-    """As the pages of the console do, which ask the stores side by side."""
-    loops = []
-
-    async def page():
-        loops.append(asyncio.get_running_loop())
-        await asyncio.sleep(0.02)  # so that they would meet
-
-    def ask():
-        with SubjectDataRunner() as runner:
-            runner.run(page())
-            runner.run(page())
-
-    with one_event_loop():
-        ask()
-        threads = [Thread(target=ask) for _ in range(4)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join(GIVE_UP_S)
-    assert len(loops) == 10
-    assert len(set(loops)) == 1
-    assert loops[0].is_closed()
-
-
-def test_without_it_each_runner_has_a_loop_of_its_own():
-    """Which is closed as the runner is left."""
-    loops = []
-    for _ in range(2):
-        with SubjectDataRunner() as runner:
-            loops.append(runner.run(_loop()))
-    assert loops[0] is not loops[1]
-    assert all(each.is_closed() for each in loops)
-
-
-async def _loop():
-    return asyncio.get_running_loop()

@@ -211,25 +211,25 @@ class Walker:
         """Redact a condition, but for one on the owner's id."""
         if self._owner and value.key == self._owner_key:
             return value
-        redacted: models.FieldCondition = (
-            self._fields(value) if self._redaction.ids is None else self._id_condition(value)
-        )
-        return redacted
-
-    def _id_condition(self, value: models.FieldCondition) -> Any:
-        """Redact a condition, but for ids that are to stay as they are."""
         match: Any = value.match
-        field = _ID_FIELDS.get(match.__class__)
-        if field is None:
-            return self._fields(value)
+        field = _WHOLE_VALUES.get(match.__class__)
+        if field is None or not isinstance(value.key, str):
+            fields: models.FieldCondition = self._fields(value)
+            return fields
         given: Any = getattr(match, field)
-        ids = [
-            each if self._redaction.keeps_id(value.key, each) else self.walk(each)
+        # As the payload's value is under that key; ids that are to stay as they are do.
+        key = value.key.rpartition(".")[2].removesuffix("[]").strip('"')
+        keeps, redact = self._redaction.keeps_id, self._redaction.value_of
+        values = [
+            each if keeps(value.key, each) else redact(key, each)
             for each in (given if is_list(given) else [given])
         ]
-        compared = match.model_copy(update={field: ids if is_list(given) else ids[0]})
-        update = {"key": self.path(value.key), "match": compared}
-        return value.model_copy(update=update)
+        compared: Any = values if is_list(given) else values[0]
+        path = self.path(value.key)
+        if compared == given and path == value.key:
+            return value
+        match = match.model_copy(update={field: compared})
+        return value.model_copy(update={"key": path, "match": match})
 
     def document(self, value: models.Document) -> models.Document:
         """Redact a text that the store encodes: one that is matched by words keeps stand-ins."""
@@ -287,7 +287,7 @@ class Walker:
         return value if isinstance(value, str) else self._redaction.value(value)
 
 
-_ID_FIELDS: Mapping[type[Any], str] = {
+_WHOLE_VALUES: Mapping[type[Any], str] = {
     models.MatchValue: "value",
     models.MatchAny: "any",
     models.MatchExcept: "except_",

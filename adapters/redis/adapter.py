@@ -138,13 +138,14 @@ class IndexRecords(owned.OwnedRecords):
         return {name: replaced(name, each) for name, each in arguments.items()}
 
     def _redacted_query(self, query: Any, redaction: api.Redaction) -> Any:
-        def tag(found: re.Match[str]) -> str:
-            new = redaction.value(old := _plain(found[0].strip()))
+        def tag(found: re.Match[str], field: str) -> str:
+            new = redaction.value_of(field, old := _plain(found[0].strip()))
             return found[0] if new == old else _TAG.escaper.escape(new)
 
         def clause(found: re.Match[str]) -> str:
             if (old := found["tags"]) and found["field"] != self.key:
-                return found[0].replace(f"{{{old}}}", f"{{{_ONE_TAG.sub(tag, old)}}}")
+                tags = _ONE_TAG.sub(lambda each: tag(each, found["field"]), old)
+                return found[0].replace(f"{{{old}}}", f"{{{tags}}}")
             checked(found["phrase"] or found["words"] or "")
             return found[0]
 

@@ -43,6 +43,8 @@ class AskingRedactor:
         self.find_plain = inner.find_plain
         self.mentions = inner.mentions
         self.text_to_embed = inner.text_to_embed
+        self.labels_of = inner.labels_of
+        self.known_labels = inner.known_labels
 
     def redact(
         self,
@@ -53,6 +55,7 @@ class AskingRedactor:
         role: TextRole,
         vault: PseudonymStore | None = None,
         pace: Pace | None = None,
+        label: str = "",
     ) -> RedactedText:
         """
         Return *text* redacted, and the replacements.
@@ -60,7 +63,7 @@ class AskingRedactor:
         Raises:
             RedactionError: The text could not be redacted.
         """
-        redact = partial(self._inner.redact, known=known, tenant=tenant, pace=pace)
+        redact = partial(self._inner.redact, known=known, tenant=tenant, pace=pace, label=label)
         places = current_places.get()
         if places is None or role is TextRole.KEY:
             return redact(text, role=role, vault=vault)
@@ -69,7 +72,7 @@ class AskingRedactor:
             return result
 
         def is_plain(key: str) -> bool:
-            return not redact(key, role=TextRole.KEY).counts
+            return not redact(key, role=TextRole.KEY, label="").counts
 
         paths = places.paths_of(text, is_plain)
         if not paths:
@@ -82,6 +85,7 @@ class AskingRedactor:
             role=role,
             vault=vault,
             pace=pace,
+            label=label,
         )
 
     def _choose(

@@ -65,6 +65,8 @@ class CustomerRedactor:
         self._vault = vault
         self.are_safe_ids = inner.are_safe_ids
         self.text_to_embed = inner.text_to_embed
+        self.labels_of = inner.labels_of
+        self.known_labels = inner.known_labels
 
     def redact(
         self,
@@ -75,6 +77,7 @@ class CustomerRedactor:
         role: TextRole,
         vault: PseudonymStore | None = None,  # noqa: ARG002 - it is `self._vault`
         pace: Pace | None = None,
+        label: str = "",
     ) -> RedactedText:
         """
         Return *text* redacted, and the replacements.
@@ -84,7 +87,7 @@ class CustomerRedactor:
         """
         finds = None if self._vault is None else _Finds(self._vault, text)
         result = self._inner.redact(
-            text, known=known, tenant=tenant, role=role, vault=finds, pace=pace
+            text, known=known, tenant=tenant, role=role, vault=finds, pace=pace, label=label
         )
         made = finds.made if finds is not None else ()
         if not made and not len(self._names):

@@ -107,6 +107,11 @@ def _shapes(kind: str) -> re.Pattern[str]:
     return re.compile("|".join(shapes).replace("#", r"\d"))
 
 
+def names_phone(word: str) -> bool:
+    """Return whether *word* is one for a telephone, by itself."""
+    return word.startswith(_PHONE_STEMS)
+
+
 def find_phones(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find telephone numbers: international, in a country's grouping, or beside a phone word."""
     in_context = _has_cue(text, features)

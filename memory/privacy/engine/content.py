@@ -81,6 +81,8 @@ class _BoundedConverter:
             return self._mapping(value, depth)
         if kind is list:
             return self._items(value, depth)
+        if kind is int:
+            return _number(value)
         return self._unusual(value, depth)
 
     def _unusual(self, value: Any, depth: int) -> Any:

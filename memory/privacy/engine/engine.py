@@ -38,11 +38,15 @@ from ..detectors.word_lists import read_lines, split_words
 from ..models.language_models import LanguageModels, ModelReading, ReadingBudget
 from ..names.find import find_repeated_names
 from .cache import RedactionCache
+from .field_labels import labels_of
 from .gate import UNCHUNKED, DetectorGate, find_with_all
 from .plain_texts import find_plain
 
 if TYPE_CHECKING:
     from .recognizers import Analyzer
+
+
+_BEHIND = ": "
 
 
 class TextView(NamedTuple):
@@ -143,7 +147,10 @@ class Engine:
 
     Attributes:
         models: As given.
+        labels_of: Returns the labels that the keys of a mapping are.
     """
+
+    labels_of = staticmethod(labels_of)
 
     def __init__(
         self,
@@ -335,6 +342,15 @@ class Engine:
             failure = type(error).__qualname__
         # Raised here, without context: the message of the original error may quote the text.
         raise RedactionError(f"redaction failed: {failure}")
+
+    def find_behind(
+        self, label: str, value: str, known: KnownIdentifiers, pace: Pace | None = None
+    ) -> Iterator[Finding]:
+        """Yield the personal data in *value*, read as what stands behind *label* on a form."""
+        lead = len(label) + len(_BEHIND)
+        for each in self.find(f"{label}{_BEHIND}{value}", known, pace):
+            if each.end > lead:
+                yield _moved(each, max(each.start - lead, 0), each.end - lead)
 
     def _find_in_windows(
         self,

@@ -26,7 +26,7 @@ from ..detectors.pace import LongRedaction, Pace
 from .cache import RedactedText
 from .content import to_content
 from .operators import OVERSIZE, cut_text
-from .value_redaction import Formats, Rebuild, ValueRedactor
+from .value_redaction import Formats, Labels, Rebuild, ValueRedactor
 
 _MACHINE_ID = compile_later(
     r"(?:(?:lc_run|run|call|tool|toolu|msg|resp|chatcmpl|task|thread)(?:--?|_|:))?"
@@ -42,10 +42,14 @@ SHORT_CHARS = 4_096
 TEXT_CHARS = 8
 """Characters that each text counts for besides its own."""
 
+FIELD_CHARS = 256
+"""Characters of a value that is read behind its label: a longer one is prose, and speaks itself."""
+
 MANY_TEXTS = 1_024
 """From so many on, the texts of one value are looked at together first."""
 
 _UNLIMITED = sys.maxsize
+_UNKNOWN: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +105,18 @@ class TextRedactor(Protocol):
         role: TextRole,
         vault: PseudonymStore | None = None,
         pace: Pace | None = None,
+        label: str = "",
     ) -> RedactedText:
-        """Return *text* redacted, and the replacements."""
+        """Return *text* redacted, as what stands behind a *label*, and the replacements."""
+        ...
+
+    @property
+    def known_labels(self) -> Mapping[tuple[Any, ...], Labels]:
+        """The labels that were asked for, by keys."""
+        ...
+
+    def labels_of(self, keys: tuple[Any, ...], pace: Pace | None = None) -> Labels:
+        """Return the labels that *keys* of a mapping are: see `ValueTexts`."""
         ...
 
     def are_safe_ids(self, texts: Sequence[str], known: KnownIdentifiers) -> bool:
@@ -269,6 +283,10 @@ class Redaction(msgspec.Struct, eq=False):
         """
         return self._value_redactor().redact(value)
 
+    def value_of(self, key: str, value: Any, /) -> Any:
+        """Return a redacted copy of *value* as `value` does of what a mapping has under *key*."""
+        return self._value_redactor().redact_under(key, value)
+
     def iterate(self, items: Iterable[Any], /) -> Iterator[Any]:
         """Return an iterator that redacts each item as the store pulls it."""
         return map(self._value_redactor().redact, items)
@@ -319,8 +337,7 @@ class Redaction(msgspec.Struct, eq=False):
         return ValueRedactor(
             text=self._value,
             key=self._key,
-            find_plain=self._find_plain,
-            identifier=self.identifier,
+            texts=self,
             rebuild=self._rebuild,
             formats=formats,
             content=content,
@@ -333,18 +350,26 @@ class Redaction(msgspec.Struct, eq=False):
             keeps=None if self.ids is None else self.keeps_id,
             text=self._value,
             key=self._key,
-            find_plain=self._find_plain,
-            identifier=self.identifier,
+            texts=self,
             rebuild=self._rebuild,
         )
 
     def _value(self, text: str) -> str:
         return self._redact_text(text, TextRole.VALUE)
 
+    def field(self, text: str, label: str, /) -> str:
+        """See `ValueTexts`."""
+        return self._redact_text(text, TextRole.VALUE, label if len(text) <= FIELD_CHARS else "")
+
+    def labels_of(self, keys: tuple[Any, ...], /) -> Labels:
+        """See `ValueTexts`."""
+        labels = self._redactor.known_labels.get(keys, _UNKNOWN)
+        return self._redactor.labels_of(keys, self._pace) if labels is _UNKNOWN else labels
+
     def _key(self, text: str) -> str:
         return self._redact_text(text, TextRole.KEY)
 
-    def _find_plain(self, texts: Iterator[str]) -> Collection[str]:
+    def find_plain(self, texts: Iterator[str], /) -> Collection[str]:
         """
         Return those of *texts* that need no search, if there are very many.
 
@@ -358,14 +383,14 @@ class Redaction(msgspec.Struct, eq=False):
             return ()
         return self._redactor.find_plain(many, self._known, self._pace)
 
-    def _redact_text(self, text: Any, role: TextRole) -> str:
+    def _redact_text(self, text: Any, role: TextRole, label: str = "") -> str:
         if not isinstance(text, str):
             kind = code_class(text.__class__).__qualname__
             raise RedactionError(f"expected text, not a {kind}", kind=kind)
         self._left -= len(text) + TEXT_CHARS
         if self._left < 0:
             return self._redact_excess(text, role)
-        if text in self._known.clean:
+        if not label and text in self._known.clean:
             return text
         result = self._redactor.redact(
             text,
@@ -374,6 +399,7 @@ class Redaction(msgspec.Struct, eq=False):
             role=role,
             vault=self._vault,
             pace=self._pace,
+            label=label,
         )
         if result.counts:
             self._count(result.counts)

@@ -26,7 +26,7 @@ from .cache import RedactedText, RedactionCache
 from .loading import Loading
 from .operators import OVERSIZE, Operator, Operators, cut_text
 from .redaction import UNLIMITED, Extent, PseudonymStore, Redaction, TextRedactor, TextRole
-from .value_redaction import Rebuild
+from .value_redaction import Labels, Rebuild
 
 if TYPE_CHECKING:
     from ..models.custom_recognizers import CustomRecognizer
@@ -114,6 +114,7 @@ class Redactor:
 
     Attributes:
         texts: What redacts the texts of calls.
+        known_labels: The labels of the mappings that were met last, by their keys.
         is_prepared: All is loaded that a call may need: see `prepare`.
     """
 
@@ -129,6 +130,7 @@ class Redactor:
         rebuild: Mapping[type, Rebuild] | None = None,
         ask: Callable[[Redactor], TextRedactor] | None = None,
     ) -> None:
+        self.known_labels: dict[tuple[Any, ...], Labels] = {}
         self.texts: TextRedactor = self if ask is None else ask(self)
         self._knows_ordinary = knows_ordinary
         self._make_engine = make_engine
@@ -269,6 +271,7 @@ class Redactor:
         role: TextRole,
         vault: PseudonymStore | None = None,
         pace: Pace | None = None,
+        label: str = "",
     ) -> RedactedText:
         """
         Return *text* redacted, and the replacements.
@@ -276,6 +279,8 @@ class Redactor:
         Raises:
             RedactionError: The text could not be redacted.
         """
+        if label:
+            return self._redact_field(text, known, tenant, role, vault, pace, label)
         if text in ORDINARY and self._knows_ordinary:
             return RedactedText(text, ())
         if self._made is None and pace is not None:
@@ -312,6 +317,7 @@ class Redactor:
         role: TextRole,
         vault: PseudonymStore | None = None,
         pace: Pace | None = None,
+        label: str = "",
     ) -> RedactedText:
         """
         Return *text* redacted as `redact` does, each find by the operator that is chosen for it.
@@ -324,11 +330,23 @@ class Redactor:
             role: Role of the text.
             vault: Stores the originals of pseudonyms.
             pace: Lets other threads in.
+            label: What a form would write before the text.
 
         Raises:
             RedactionError: The text could not be redacted.
         """
-        return self._search_and_replace(text, known, tenant, role, vault, pace, choose)
+        return self._search_and_replace(text, known, tenant, role, vault, pace, choose, label=label)
+
+    def labels_of(self, keys: tuple[Any, ...], pace: Pace | None = None) -> Labels:
+        """Return the labels that *keys* of a mapping are: see `ValueTexts`."""
+        if self._made is None and pace is not None:
+            pace.before_slow_work()  # it is being loaded
+        labels = self._engine.labels_of(keys)
+        if len(keys) <= _FEW_KEYS:
+            if len(self.known_labels) >= _KNOWN_LABELS:
+                self.known_labels.clear()
+            self.known_labels[keys] = labels
+        return labels
 
     def operator_of(self, entity: str) -> Operator:
         """Return the operator that the settings give to *entity*."""
@@ -362,6 +380,29 @@ class Redactor:
         self._engine.find(text[: self._limits.max_chars], self._known(()), allowed=kept)
         return merge_findings(kept)
 
+    def _redact_field(  # noqa: PLR0917 - what `redact` is given
+        self,
+        text: str,
+        known: KnownIdentifiers,
+        tenant: str | None,
+        role: TextRole,
+        vault: PseudonymStore | None,
+        pace: Pace | None,
+        label: str,
+    ) -> RedactedText:
+        """Return a value redacted by what it is, and by what its label says that it is."""
+        key = self._cache.key_of(role, tenant or "", known.key, f"{label}\0{text}")
+        held = self._cache.get(key)
+        if held is not None and (vault is None or vault.holds(held.pseudonyms)):
+            return held
+        if pace is not None:
+            pace.between_pieces()
+        result = self._search_and_replace(text, known, tenant, role, vault, pace, label=label)
+        self._cache.put(key, result)
+        if result.text != text:
+            self._cache_result_of(result.text, known, tenant)
+        return result
+
     def _search_and_replace(  # noqa: PLR0917 - what `redact` is given
         self,
         text: str,
@@ -372,9 +413,13 @@ class Redactor:
         pace: Pace | None,
         choose: Callable[[Finding, str], Operator] | None = None,
         shared: HeldReading | None = None,
+        label: str = "",
     ) -> RedactedText:
         body, rest = self._within_limit(text)
         findings = self._engine.find(body, known, pace, held=shared)
+        if label:
+            behind = self._engine.find_behind(label, body, known, pace)
+            findings = merge_findings([*findings, *behind])
         operators: list[Operator] | None = None
         if choose is not None:
             chosen = [(each, choose(each, body[each.start : each.end])) for each in findings]
@@ -439,6 +484,9 @@ def _not_loaded(loading: Loading) -> RedactionError:
 
 _SHARED_CHARS = 65_536
 """Characters of a text that is searched in one piece for whoever is not named in it."""
+
+_KNOWN_LABELS, _FEW_KEYS = 1_024, 64
+"""Mappings whose labels are known, each of so many keys at most."""
 
 _CUSTOMERS = 1_024
 """Customers of whom it is remembered who was mentioned."""

@@ -15,16 +15,19 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import copy
 from enum import Enum
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import PurePath
 from types import SimpleNamespace
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from ....telemetry.text import code_class
 from ...errors import RedactionError
 
 Rebuild: TypeAlias = Callable[[Any, Callable[[Any], Any]], Any]
 """Function of a value and of the redaction for its parts; returns the redacted value."""
+
+Labels: TypeAlias = "tuple[str | None, ...] | None"
+"""The labels that keys of a mapping are: see `ValueTexts`."""
 
 Format: TypeAlias = "Callable[[Any, ValueRedactor], Any]"
 """Function of a value and of the redactor that it was met by; returns the redacted value."""
@@ -69,6 +72,31 @@ _PRINTABLE = re.compile(rb"[\x20-\x7e]{12,}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{32,}={0,2}", re.ASCII)
 
 
+class ValueTexts(Protocol):
+    """The redaction of a call, to the redactor of its values."""
+
+    def find_plain(self, texts: Iterator[str], /) -> Collection[str]:
+        """Return those of the texts of a value that need no search, if there are very many."""
+        ...
+
+    def identifier(self, text: str, /) -> str:
+        """Return an id redacted that stands where a format has one."""
+        ...
+
+    def field(self, text: str, label: str, /) -> str:
+        """Return a string redacted that stands behind a label, as on a form."""
+        ...
+
+    def labels_of(self, keys: tuple[Any, ...], /) -> Labels:
+        """
+        Return the label that each of some keys of a mapping is, or nothing.
+
+        None in place of a label: it is an operator, and its value stands behind the key outside.
+        None: there is neither among the keys.
+        """
+        ...
+
+
 class ValueRedactor:
     """
     Redactor of values at any depth.
@@ -76,8 +104,7 @@ class ValueRedactor:
     Args:
         text: Redacts a string.
         key: Redacts a string that is a mapping's key.
-        find_plain: Returns those of the texts of a value that need no search, if there are many.
-        identifier: Redacts an id that stands where a format has one.
+        texts: Does what only some values need.
         rebuild: Functions by exact type, for values of types that are not known here.
         formats: Finds formats. None: all values are content.
         content: Redacts what a format calls content. None: this one.
@@ -86,8 +113,8 @@ class ValueRedactor:
     """
 
     __slots__ = (
-        *("_content", "_find_plain", "_formats", "_is_wide", "_keeps", "_objects", "_rebuild"),
-        *("identifier", "key", "open", "text"),
+        *("_content", "_formats", "_is_wide", "_keeps", "_label", "_objects", "_rebuild", "_texts"),
+        *("key", "open", "text"),
     )
 
     def __init__(
@@ -95,8 +122,7 @@ class ValueRedactor:
         *,
         text: Callable[[str], str],
         key: Callable[[str], str],
-        find_plain: Callable[[Iterator[str]], Collection[str]],
-        identifier: Callable[[str], str],
+        texts: ValueTexts,
         rebuild: Mapping[type, Rebuild],
         formats: Formats | None = None,
         content: ValueRedactor | None = None,
@@ -105,9 +131,9 @@ class ValueRedactor:
     ) -> None:
         self.text = text
         self.key = key
-        self._find_plain = find_plain
+        self._texts = texts
+        self._label = ""
         self._is_wide = False
-        self.identifier = identifier
         self._rebuild = rebuild
         self._formats = formats
         self._content = content
@@ -120,6 +146,10 @@ class ValueRedactor:
         """The redactor of what a format calls content."""
         return self if self._content is None else self._content
 
+    def identifier(self, text: str) -> str:
+        """Return an id redacted that stands where a format has one."""
+        return self._texts.identifier(text)
+
     def redact(self, value: Any) -> Any:
         """
         Return *value* redacted.
@@ -129,25 +159,54 @@ class ValueRedactor:
         """
         kind = _type_of(value)
         if kind is str:
-            return self.text(value)
+            return self._texts.field(value, self._label) if self._label else self.text(value)
         if kind in _PASSING:
             return value
         if kind is list and _is_numeric(value):
             return value
+        if self._label and kind not in _CONTAINERS:
+            return self._behind("", value)
         return self.inside(value, self._redact_by_type)
+
+    def redact_under(self, key: Any, value: Any) -> Any:
+        """
+        Return *value* redacted as what stands under *key*, which may say what it is.
+
+        Its items stand under it as well, and what an operator of a filter compares with it.
+        """
+        labels = self._texts.labels_of((key,))
+        return self._behind("" if labels is None else labels[0], value)
+
+    def _behind(self, label: str | None, value: Any) -> Any:
+        """Return *value* redacted as what stands behind *label*. None: the one outside."""
+        before = self._label
+        if label is None or label == before:
+            return self.redact(value)
+        self._label = label
+        try:
+            return self.redact(value)
+        finally:
+            self._label = before
 
     def mapping(self, value: Mapping[Any, Any]) -> dict[Any, Any]:
         """Return a dict with *value*'s keys and values redacted."""
-        keeps = self._keeps
-        if keeps is None:
-            result = {self.redact_key(key): self.redact(item) for key, item in value.items()}
-        else:
+        keeps, labels = self._keeps, self._texts.labels_of(tuple(value))
+        if keeps is None and labels is None and not self._label:
+            text, key_of, redact = self.text, self.key, self.redact
+            # Most mappings are of texts: a function less for each counts.
             result = {
-                key if (kept := keeps(key, item)) else self.redact_key(key): item
-                if kept
-                else self.redact(item)
+                key_of(key) if type(key) is str else redact(key): text(item)
+                if type(item) is str
+                else redact(item)
                 for key, item in value.items()
             }
+        else:
+            result = {}
+            for label, (key, item) in zip(labels or repeat(""), value.items(), strict=False):
+                if keeps is not None and keeps(key, item):
+                    result[key] = item
+                else:
+                    result[self.redact_key(key)] = self._behind(label, item)
         if len(result) != len(value):
             raise RedactionError("two keys of a mapping became one after redaction")
         return result
@@ -170,7 +229,8 @@ class ValueRedactor:
         result: dict[str, Any] = {}
         for name, item in held.items():
             try:
-                result[name if name.isidentifier() else self.key(name)] = self.redact(item)
+                key = name if name.isidentifier() else self.key(name)
+                result[key] = self.redact_under(name, item)
             except RedactionError:
                 continue
         return result
@@ -201,7 +261,7 @@ class ValueRedactor:
     def _redact_wide(self, value: Any, kind: Any) -> Any:
         """Redact a value that may hold very many texts: those that are plain are kept as one."""
         text, key = self.text, self.key
-        if plain := self._find_plain(_texts(value)):
+        if plain := self._texts.find_plain(_texts(value)):
             self.text, self.key = _unless(plain, text), _unless(plain, key)
         self._is_wide = True
         try:
@@ -283,8 +343,9 @@ def _enum(value: Enum, redactor: ValueRedactor) -> Any:
 
 def _sequence(value: Any, redactor: ValueRedactor) -> Any:
     kind = cast("Any", type(value))
-    make = getattr(kind, "_make", kind)
-    return make([redactor.redact(item) for item in value])
+    if make := getattr(kind, "_make", None):
+        return make(map(redactor.redact_under, kind._fields, value))
+    return kind([redactor.redact(item) for item in value])
 
 
 def _mapping_of_kind(value: Any, redactor: ValueRedactor) -> Any:
@@ -404,7 +465,8 @@ def _attrs_fields(value: Any, redactor: ValueRedactor) -> Any:
 def _copy_with_fields(value: Any, names: Iterable[str], redactor: ValueRedactor) -> Any:
     # Not dataclasses.replace: it runs the constructor again and refuses fields without init.
     before = {name: getattr(value, name, _ABSENT) for name in names}
-    after = {name: redactor.redact(item) for name, item in before.items() if item is not _ABSENT}
+    under = redactor.redact_under
+    after = {name: under(name, item) for name, item in before.items() if item is not _ABSENT}
     others = getattr(value, "__dict__", {}).keys() - before.keys()
     if not others and all(item is before[name] for name, item in after.items()):
         return value
@@ -421,12 +483,14 @@ def _copy_with_fields(value: Any, names: Iterable[str], redactor: ValueRedactor)
 def _model(value: Any, redactor: ValueRedactor) -> Any:
     """Redact a pydantic model's fields, extras and private attributes."""
     held: dict[str, Any] = {**value.__dict__, **(value.__pydantic_extra__ or {})}
-    return copy_model(value, {n: redactor.redact(each) for n, each in held.items()}, redactor)
+    return copy_model(
+        value, {n: redactor.redact_under(n, each) for n, each in held.items()}, redactor
+    )
 
 
 def _model_v1(value: Any, redactor: ValueRedactor) -> Any:
     held = cast("dict[str, Any]", value.__dict__)
-    return value.copy(update={name: redactor.redact(each) for name, each in held.items()})
+    return value.copy(update={n: redactor.redact_under(n, each) for n, each in held.items()})
 
 
 def copy_model(value: Any, changed: Mapping[str, Any], redactor: ValueRedactor) -> Any:
@@ -442,10 +506,11 @@ def _object(value: Any, redactor: ValueRedactor) -> Any:
     kind = _type_of(value)
     result = kind.__new__(kind) if kind is SimpleNamespace else object.__new__(kind)
     for name, item in getattr(value, "__dict__", {}).items():
-        result.__dict__[name if name.isidentifier() else redactor.key(name)] = redactor.redact(item)
+        key = name if name.isidentifier() else redactor.key(name)
+        result.__dict__[key] = redactor.redact_under(name, item)
     for name in _slots(kind):
         if (item := getattr(value, name, _ABSENT)) is not _ABSENT:
-            object.__setattr__(result, name, redactor.redact(item))
+            object.__setattr__(result, name, redactor.redact_under(name, item))
     return result
 
 

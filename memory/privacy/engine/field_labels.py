@@ -25,7 +25,7 @@ _OPERATORS = frozenset(
         *("eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "contains", "icontains"),
     }
 )
-"""Of the filters of LangGraph's stores, Chroma, pgvector and mem0."""
+"""Of the filters that stores take."""
 
 _NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 _OTHERS = frozenset({"ssn", "itin", "tin", "iban", "card", "cc"})

@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-import phonenumbers
-
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .prefilter import TextFeatures
@@ -170,6 +168,8 @@ def _verdict(
 
 def _is_international(digits: str) -> bool:
     """Return whether *digits* are a calling code and as many digits as that country has."""
+    import phonenumbers  # noqa: PLC0415 - with the first number: most texts have none
+
     try:
         number = phonenumbers.parse(f"+{digits}")
     except phonenumbers.NumberParseException:

@@ -1,8 +1,8 @@
 """
 Telephone numbers: by a country's code and length, by how they are written, or by the word beside.
 
-phonenumbers knows each country's code and lengths. The groupings are a table of this project: its
-matcher takes a hundred times as long, and finds a number in every id and timestamp.
+The plans are tables of this project: a validity check by metadata of every country takes a
+hundred times as long, and knows nothing of grouping, which is what tells a number from an id.
 """
 
 # ruff: noqa: RUF001 - words in the letters of their languages
@@ -93,9 +93,25 @@ _ZEROS_AND_CODE = compile_later(
     r"00[ ]?[1-9]\d{1,2}[ ().\-/]|001[ (.\-]|007[ (]|00[1-9]\d{4,9}[ -]\d"
 )
 _EPOCH = compile_later(r"1[4-9]\d{8}(?:\d{3}){0,2}")
+_NATIONAL_TRUNK = compile_later(r"\(0\)")
 _SHORTEST, _LONGEST, _PLAIN_SHORTEST, _LABELLED_SHORTEST = 7, 15, 8, 6
 _CUE_CHARS = 60
 _EXTENSION_CHARS = 20
+
+
+@cache
+def _calling_codes() -> dict[str, range | frozenset[int]]:
+    """Return how many digits may follow each country's calling code."""
+    codes: dict[str, range | frozenset[int]] = {}
+    for line in read_words("calling_codes"):
+        code, lengths = line.split()
+        first, is_range, last = lengths.partition("-")
+        codes[code] = (
+            range(int(first), int(last) + 1)
+            if is_range
+            else frozenset(map(int, lengths.split(",")))
+        )
+    return codes
 
 
 @cache
@@ -151,9 +167,9 @@ def _verdict(
 ) -> tuple[float, str] | None:
     number = match["number"]
     before = text[max(0, match.start() - _CUE_CHARS) : match.start()]
-    if number.startswith(("+", "(+")) and _is_international(digits):
+    if number.startswith(("+", "(+")) and _is_international(number, digits):
         return 0.95, "international number"
-    if _ZEROS_AND_CODE.match(number) and _is_international(digits[2:]):
+    if _ZEROS_AND_CODE.match(number) and _is_international(number, digits[2:]):
         is_other = _NOT_BEFORE.search(before) or _LABEL_BEFORE.search(before)
         return None if is_other else (0.95, "international number")
     if in_context and _is_announced(text, match, digits, before):
@@ -166,16 +182,12 @@ def _verdict(
     return None if _NOT_BEFORE.search(before) or _LABEL_BEFORE.search(before) else shape
 
 
-def _is_international(digits: str) -> bool:
+def _is_international(number: str, digits: str) -> bool:
     """Return whether *digits* are a calling code and as many digits as that country has."""
-    import phonenumbers  # noqa: PLC0415 - with the first number: most texts have none
-
-    try:
-        number = phonenumbers.parse(f"+{digits}")
-    except phonenumbers.NumberParseException:
-        return False
-    possible = phonenumbers.is_possible_number_with_reason(number)
-    return possible == phonenumbers.ValidationResult.IS_POSSIBLE
+    if _NATIONAL_TRUNK.search(number):
+        digits = "".join(filter(str.isdigit, number.replace("(0)", ""))).removeprefix("00")
+    codes = _calling_codes()
+    return any(len(digits) - size in codes.get(digits[:size], ()) for size in (1, 2, 3))
 
 
 def _is_announced(text: str, match: re.Match[str], digits: str, before: str) -> bool:

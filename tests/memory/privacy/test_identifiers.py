@@ -5,7 +5,6 @@ import random
 import uuid
 
 import pytest
-from stdnum.cn import ric
 
 from mnemoscope.memory.privacy.detectors.identifiers.check_digits import read_check
 from mnemoscope.memory.privacy.detectors.identifiers.search import find_identifiers
@@ -61,9 +60,9 @@ def test_there_are_kinds_for_many_countries():
         ("sum(7,3,1,7,3,1,7,3;0123456789;3)", "ABA300000", "ABA400000"),
         ("sum(9..2,-1;%11)", "111222333", "111222334"),
         ("sum(1;%10;3,5)", "5", "4"),
-        ("cl.rut", "61704000K", "617040000"),
-        ("kz_number", "990703791907", "990703791908"),
-        ("kz_number", "930703572679", "930703572678"),
+        ("right(2..7,2,3;0K987654321)", "61704000K", "617040000"),
+        ("twice(1..9,1;3..9,1..3)", "37605030299", "37605030298"),
+        ("twice(1..9,1;3..9,1..3)", "39470900543", "39470900540"),
         ("cross(1,2,1,2,1,2,1,2,1,2)", "A123456780", "A123456781"),
         ("date(ddmmyy;1;0,40;0,20)", "X693299", "X693399"),
         ("date(yyyymmdd;0)", "19840229", "18840229"),
@@ -76,15 +75,6 @@ def test_a_column_says_which_check_holds(column, holds, fails):
     check = read_check(column)
 
     assert (check(holds), check(fails)) == (True, False)
-
-
-def test_a_number_that_the_library_stumbles_over_is_guarded():
-    """What raises instead of an answer counts as a number whose check holds."""
-    number = "652492709210264830"  # of a place that the library's table has half of
-    with pytest.raises(KeyError):
-        ric.is_valid(number)
-
-    assert read_check("cn.ric")(number)
 
 
 def test_a_term_that_is_none_is_refused():
@@ -331,6 +321,7 @@ STDNUM = {
 @pytest.mark.parametrize("maker", [each for each in PEOPLE if str(each) in STDNUM], ids=str)
 def test_the_makers_numbers_pass_an_independent_library(maker):
     """So that makers and checks do not share a mistake."""
+    pytest.importorskip("stdnum", reason="python-stdnum is not installed: see the test group")
     library = importlib.import_module(f"stdnum.{STDNUM[str(maker)]}")
 
     assert [each for each in made(maker) if not library.is_valid(each)] == []

@@ -6,12 +6,13 @@ A term may begin with the part of the number that it is about, as ``[2:]``:
 
 * ``sum(3,2,7..2;0-987654321;8)``: the weighted sum of the other characters gives that at 8, the
   last if none is said, by its rest: ``-`` for none. ``7..2`` counts down, A is 10 and Z 35.
+* ``right(2,3,4;0K987654321)``: the same, weights from the right.
 * ``sum(10,9,8;%11;0,3)``: the weighted sum of all characters leaves one of those rests, else 0.
+* ``twice(1..9;3..9,1,2;0123456789-)``: by the rest of 11, with other weights where that is 10.
 * ``cross(1,2,1,2)``: the digits of all products add up to the last one.
 * ``date(ddmmyy;4;0,40;0,20)``: a date at 4, with what may be added to the day, and to the month.
 * ``like(9[02])``: it begins so.
-* a function of `national_checks`.
-* ``pl.pesel``: a module of python-stdnum.
+* a function of `national_checks`, or of this module.
 
 A check takes a number in capitals without separators, and never raises for what its shape allows.
 """
@@ -20,15 +21,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from importlib import import_module
 
 from . import national_checks
-from .national_checks import is_day, weighted
+from .arithmetic import is_day, weighted
 
 Check = Callable[[str], bool]
 
-_TERM = re.compile(r"(?:\[(-?\d*):(\d*)\])?([\w.]+)(?:\((.*)\))?")
+_TERM = re.compile(r"(?:\[(-?\d*):(\d*)\])?(\w+)(?:\((.*)\))?")
 _BIRTH_YEARS = range(1890, 2036)
+_TEN, _ELEVEN = 10, 11
 
 
 def unchecked(_number: str) -> bool:
@@ -49,24 +50,11 @@ def _term(source: str) -> Check:
     if term is None:
         raise ValueError(f"no check: {source}")
     start, end, name, given = term.groups()
-    own = _MAKERS[name](given) if given else getattr(national_checks, name, None)
-    check: Check = own or _of_stdnum(name)
+    check: Check = getattr(national_checks, name) if given is None else _MAKERS[name](given)
     if start is None:
         return check
     part = slice(int(start or 0), int(end) if end else None)
     return lambda number: check(number[part])
-
-
-def _of_stdnum(name: str) -> Check:
-    is_valid: Check = import_module(f"stdnum.{name}").is_valid
-
-    def holds(number: str) -> bool:
-        try:
-            return is_valid(number)
-        except Exception:  # noqa: BLE001 - what it stumbles over is guarded as a number that holds
-            return True
-
-    return holds
 
 
 def _sum(given: str) -> Check:
@@ -80,6 +68,25 @@ def _sum(given: str) -> Check:
     def holds(number: str) -> bool:
         others = number[:at] + (number[at + 1 :] if at != -1 else "")
         return number[at] == of_rest[weighted(others, factors) % len(of_rest)]
+
+    return holds
+
+
+def _right(given: str) -> Check:
+    weights, of_rest = given.split(";")
+    factors, modulus = _numbers(weights), len(of_rest)
+    return lambda number: number[-1] == of_rest[weighted(number[-2::-1], factors) % modulus]
+
+
+def _twice(given: str) -> Check:
+    first, second, *tables = given.split(";")
+    factors, others = _numbers(first), _numbers(second)
+    of_rest = tables[0] if tables else "01234567890"
+
+    def holds(number: str) -> bool:
+        rest = weighted(number[:-1], factors) % _ELEVEN
+        rest = weighted(number[:-1], others) % _ELEVEN if rest == _TEN else rest
+        return number[-1] == of_rest[rest]
 
     return holds
 
@@ -122,6 +129,8 @@ def _like(given: str) -> Check:
 
 _MAKERS: dict[str, Callable[[str], Check]] = {
     "sum": _sum,
+    "right": _right,
+    "twice": _twice,
     "cross": _cross,
     "date": _date,
     "like": _like,

@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from stdnum import luhn, numdb
-from stdnum.iso7064 import mod_97_10
-
 from ..digit_runs import is_word_near, search_digit_runs
 from ..finding import Finding
 from ..lazy_pattern import compile_later
 from ..prefilter import TextFeatures
 from ..word_lists import split_words
+from .arithmetic import luhn, mod_97_10
 from .kinds import ALNUM
+from .rows import read_rows
 
 _SPACED = r"\d_A-Za-z\u00aa-\u058f"
 """Of scripts with spaces between words: a number does not touch them."""
@@ -69,14 +68,6 @@ _ANY_IBAN = compile_later(
 _IBAN_GROUPS = compile_later(r".{4}(?:-.{4})+(?:-.{1,3})?")
 _IBAN_CLASSES = {"n": r"\d", "a": "[A-Za-z]", "c": "[A-Za-z0-9]"}
 _LEAST_IBAN_DIGITS = 8
-_UNREGISTERED = (
-    dict.fromkeys(("AO", "CV", "MZ"), "21n")
-    | dict.fromkeys(("DZ", "IR"), "22n")
-    | dict.fromkeys(("CF", "CG", "CM", "GA", "GQ", "KM", "MG", "TD"), "23n")
-    | dict.fromkeys(("BF", "BJ", "CI", "ML", "NE", "SN", "TG"), "2c22n")
-    | {"GW": "2c19n", "MA": "24n"}
-)
-"""What banks publish of countries that the registry of IBANs lacks: n a digit, c a letter too."""
 
 
 def find_cards(text: str, features: TextFeatures) -> Iterator[Finding]:
@@ -96,7 +87,10 @@ def find_ibans(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find international bank account numbers: by check digits, or where the text says IBAN."""
     end = 0
     for match in _IBAN_START.finditer(text):
-        if match.start() < end or (pattern := _iban_pattern(match.group()[:2].upper())) is None:
+        if (
+            match.start() < end
+            or (pattern := _iban_patterns().get(match.group()[:2].upper())) is None
+        ):
             continue
         found = pattern.match(text, match.start())
         if found and _is_iban(text, found):
@@ -110,7 +104,7 @@ def find_ibans(text: str, features: TextFeatures) -> Iterator[Finding]:
 def _is_card(text: str, match: re.Match[str], *, near: bool) -> bool:
     found = match.group()
     digits = re.sub(r"[ -]", "", found)
-    if not luhn.is_valid(digits):
+    if not luhn(digits):
         return False
     if near or _CARD_GROUPS.fullmatch(found):
         return bool(_CARD_SHAPE.fullmatch(digits) or _RARE_CARD_SHAPE.fullmatch(digits))
@@ -129,7 +123,7 @@ def _is_iban(text: str, match: re.Match[str]) -> bool:
     letters = "".join(filter(str.isalpha, found))
     iban = re.sub(r"[ -]", "", found).upper()
     same_case = letters.isupper() or letters.islower()
-    return same_case and iban.isascii() and mod_97_10.is_valid(iban[4:] + iban[:4])
+    return same_case and iban.isascii() and mod_97_10(iban[4:] + iban[:4])
 
 
 def _labelled_iban(text: str, match: re.Match[str]) -> re.Match[str] | None:
@@ -140,11 +134,12 @@ def _labelled_iban(text: str, match: re.Match[str]) -> re.Match[str] | None:
 
 
 @cache
-def _iban_pattern(country: str) -> re.Pattern[str] | None:
-    """Return the pattern of a country's numbers; None where there is no such country."""
-    structure = numdb.get("iban").info(country)[0][1].get("bban") or _UNREGISTERED.get(country)
-    if structure is None:
-        return None
-    parts = re.findall(r"(\d+)!?([nac])", structure)
+def _iban_patterns() -> dict[str, re.Pattern[str]]:
+    rows = (line.split() for line in read_rows("iban_countries"))
+    return {country: re.compile(_iban_pattern(structure)) for country, structure in rows}
+
+
+def _iban_pattern(structure: str) -> str:
+    parts = re.findall(r"(\d+)([nac])", structure)
     account = "".join(f"(?:[ -]?{_IBAN_CLASSES[kind]}){{{count}}}" for count, kind in parts)
-    return re.compile(rf"[A-Za-z]{{2}}[ ]?\d\d{account}(?!{ALNUM}|_|-[A-Za-z0-9])")
+    return rf"[A-Za-z]{{2}}[ ]?\d\d{account}(?!{ALNUM}|_|-[A-Za-z0-9])"

@@ -8,7 +8,7 @@ from itertools import cycle
 from ..finding import Finding
 from ..lazy_pattern import compile_later
 from ..prefilter import TextFeatures
-from .national_checks import weighted
+from .arithmetic import weighted
 
 _BREAK = r"(?:[ \t]*(?:\r?\n|\\n|[ ])[ \t]*)"
 _BIRTH_AND_EXPIRY = r"(?P<{0}birth>\d{{6}}[0-9<])[MFX<](?P<{0}expiry>\d{{6}}[0-9<])"

@@ -62,6 +62,7 @@ class AuditLog:
         previous: Earlier keys, which the log may have been written with.
         clock_ns: Wall clock.
         retention_days: After which events may be removed; 0: never.
+        retention_reason: Why that is sooner than the law's six months, if it is.
         prepare: Called once, before the first write.
         trail: What it is a shard of. None: nothing.
         unnamed: With a trail: see `Snapshot`.
@@ -88,6 +89,7 @@ class AuditLog:
         previous: Sequence[SubjectKeys] = (),
         clock_ns: Callable[[], int] = time.time_ns,
         retention_days: int = RETENTION_DAYS,
+        retention_reason: str = "",
         prepare: Callable[[], object] | None = None,
         trail: AuditLog | None = None,
         unnamed: FindUnnamed | None = None,
@@ -98,6 +100,7 @@ class AuditLog:
         self.label = database.label
         self.ring = Keyring(keys, previous)
         self.retention_days = retention_days
+        self.retention_reason = retention_reason
         self.trail = trail or self
         self.spool_path: Path | None = None
         self.relay_folder: Path | None = None
@@ -211,9 +214,10 @@ class AuditLog:
         """
         if not self.retention_days or not self.tables.database.exists():
             return 0
-        removed = count = retention.prune_some(self.tables, self.retention_days)
+        days, reason = self.retention_days, self.retention_reason
+        removed = count = retention.prune_some(self.tables, days, reason)
         while at_once and count:
-            count = retention.prune_some(self.tables, self.retention_days)
+            count = retention.prune_some(self.tables, days, reason)
             removed += count
         if at_once and removed:
             self.scrub()

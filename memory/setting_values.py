@@ -24,6 +24,7 @@ class SettingValues(TypedDict, total=False):
     audit_spool: str | PathLike[str] | None
     audit_spool_max_bytes: int
     audit_retention_days: int
+    audit_retention_reason: str | None
     audit_shards: int
     log_file: str | PathLike[str] | None
     log_file_bytes: int

@@ -36,6 +36,7 @@ SINK_NAMES = SINKS.built_in
 """The sinks of this package."""
 
 MIN_RETENTION_DAYS = 183
+_REASON_CHARS = 500
 
 JOURNAL_MAX_BYTES = 64 * 1024 * 1024
 
@@ -85,6 +86,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             lost.
         audit_retention_days: Days to keep events, at least 183; they are removed by whole months,
             and the proofs of the others stay valid. 0: keep all.
+        audit_retention_reason: Why they may be kept for fewer days than 183, in one line, as the
+            controller answers for it. The trail has it beside each removal, and exports show it.
         audit_shards: Logs that the audit trail consists of, each with some of the tenants. It can
             be raised at any time, and not lowered.
         log_file: File for JSON lines, rotated, made for its owner alone: one that follows has the
@@ -200,6 +203,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     audit_spool: Path | None = None
     audit_spool_max_bytes: Annotated[int, Meta(ge=1_048_576)] = 64 * 1024 * 1024
     audit_retention_days: Annotated[int, Meta(ge=0)] = 400
+    audit_retention_reason: str | None = None
     audit_shards: Annotated[int, Meta(ge=1, le=256)] = 1
     log_file: Path | None = None
     log_file_bytes: Count = 100_000_000
@@ -261,10 +265,16 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"features: name {position} is none: letters, digits, - and _")
         parse_audit_mode(self.audit_mode)
         parse_models(self.pii_model)
-        if 0 < self.audit_retention_days < MIN_RETENTION_DAYS:
+        reason = self.audit_retention_reason or ""
+        if 0 < self.audit_retention_days < MIN_RETENTION_DAYS and not reason.strip():
             raise ValueError(
                 f"expected 0 or at least {MIN_RETENTION_DAYS}: the EU AI Act requires logs to be "
-                "kept for six months or longer"
+                "kept for six months or longer; if yours may go sooner, say why in "
+                "MNEMOSCOPE_AUDIT_RETENTION_REASON"
+            )
+        if len(reason) > _REASON_CHARS or not reason.isprintable():
+            raise ValueError(
+                f"audit_retention_reason: expected one line of at most {_REASON_CHARS} characters"
             )
 
     def __repr__(self) -> str:

@@ -213,23 +213,25 @@ class Walker:
             return value
         match: Any = value.match
         field = _WHOLE_VALUES.get(match.__class__)
-        if field is None or not isinstance(value.key, str):
+        path: Any = value.key
+        # A model that was constructed without validation may have any.
+        if field is None or not isinstance(path, str):
             fields: models.FieldCondition = self._fields(value)
             return fields
         given: Any = getattr(match, field)
         # As the payload's value is under that key; ids that are to stay as they are do.
-        key = value.key.rpartition(".")[2].removesuffix("[]").strip('"')
+        key = path.rpartition(".")[2].removesuffix("[]").strip('"')
         keeps, redact = self._redaction.keeps_id, self._redaction.value_of
         values = [
-            each if keeps(value.key, each) else redact(key, each)
+            each if keeps(path, each) else redact(key, each)
             for each in (given if is_list(given) else [given])
         ]
         compared: Any = values if is_list(given) else values[0]
-        path = self.path(value.key)
-        if compared == given and path == value.key:
+        redacted = self.path(path)
+        if compared == given and redacted == path:
             return value
         match = match.model_copy(update={field: compared})
-        return value.model_copy(update={"key": path, "match": match})
+        return value.model_copy(update={"key": redacted, "match": match})
 
     def document(self, value: models.Document) -> models.Document:
         """Redact a text that the store encodes: one that is matched by words keeps stand-ins."""

@@ -143,6 +143,7 @@ class Evidence:
         signed_us: When the checkpoint was signed, microseconds since 1970 UTC.
         anchors: The newest checkpoints before it.
         retention_days: After which events are removed. 0: never.
+        retention_reason: Why that is less than six months, if it is.
         deliveries: What writers noted of who received events.
         waiting: Where events wait that are not in it, and how many: a line each.
         n_of_documents: Events that name nobody, on what was recalled for the customer and no write
@@ -160,6 +161,7 @@ class Evidence:
     signed_us: int = 0
     anchors: tuple[Anchor, ...] = ()
     retention_days: int = 0
+    retention_reason: str = ""
     deliveries: DeliveryRanges = field(default_factory=DeliveryRanges)
     waiting: tuple[str, ...] = ()
     n_of_documents: int = 0

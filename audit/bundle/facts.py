@@ -128,6 +128,8 @@ class BundleFacts:
         """How long events are kept, by the settings of the log."""
         days = self.evidence.retention_days
         kept = f"{days:,} days after they were recorded" if days else "until they are erased"
+        if reason := self.evidence.retention_reason:
+            kept += f" ({reason})"
         return f"events: {kept}; memories: until they are deleted or erased"
 
     def named(self, name: str) -> str:

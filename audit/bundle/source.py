@@ -131,6 +131,7 @@ def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
         signed_us=log.now_us(),
         anchors=_anchors(snapshot),
         retention_days=log.retention_days,
+        retention_reason=log.retention_reason,
         deliveries=deliveries,
         waiting=tuple(what_waits(log.trail)),
     )

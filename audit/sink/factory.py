@@ -46,9 +46,10 @@ def open_log(context: SinkContext, make: Callable[..., AnyLog], **more: Any) -> 
     """
     given = context.settings["audit_previous_keys"]
     previous = parse_previous(given.get_secret_value() if given is not None else "")
-    days = context.settings["audit_retention_days"]
+    more["retention_days"] = context.settings["audit_retention_days"]
+    more["retention_reason"] = context.settings.get("audit_retention_reason") or ""
     try:
-        log = make(url_in(context), context.keys, previous=previous, retention_days=days, **more)
+        log = make(url_in(context), context.keys, previous=previous, **more)
     except ValueError as exc:
         raise ValueError(f"MNEMOSCOPE_AUDIT_URL: {exc}") from exc
     # For whoever asks the log what is not in it yet, such as an export.

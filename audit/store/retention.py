@@ -11,7 +11,7 @@ what went with them, is an event of the log, which what remains can be held agai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -27,6 +27,9 @@ from .snapshot import Snapshot, first_within, stretches
 from .tables import LogTables, Removal
 
 PRUNED = "retention.pruned"
+LEAST_DAYS = 183
+"""The six months of the EU AI Act: what goes sooner has a reason."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _STEP = TILE_LEAVES * 16
@@ -40,9 +43,14 @@ def month_before(now_us: int, days: int) -> int:
     return (datetime(moment.year, moment.month, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
-def prune_some(tables: LogTables, days: int) -> int:
+def prune_some(tables: LogTables, days: int, reason: str = "") -> int:
     """
     Remove events since which so many days were lived through: as many as keep nobody waiting.
+
+    Args:
+        tables: The log's.
+        days: See above.
+        reason: Why these are fewer than `LEAST_DAYS`: kept in the log with what goes.
 
     Returns:
         How many; 0 where none is left to remove.
@@ -65,7 +73,8 @@ def prune_some(tables: LogTables, days: int) -> int:
         known = _gathered(tables, snapshot, stop)
     # What a clock that was ahead recorded among them is no newer than what came after it.
     newest_us = now_us - days * DAY_US if whole else cut.before_us
-    return _remove_some(tables, known, newest_us)
+    sooner = {"kept_days": days, "reason": reason} if reason and days < LEAST_DAYS else {}
+    return _remove_some(tables, known, newest_us, sooner)
 
 
 def _before(snapshot: Snapshot, cut: Cut) -> int:
@@ -114,7 +123,9 @@ def _gathered(tables: LogTables, snapshot: Snapshot, stop: int) -> Removal:
     return known
 
 
-def _remove_some(tables: LogTables, known: Removal, before_us: int) -> int:
+def _remove_some(
+    tables: LogTables, known: Removal, before_us: int, sooner: Mapping[str, Any]
+) -> int:
     """Keep the leaves that were read last; once all are kept, remove what they are of."""
     stop, carried = known.stop, known.carried
     with tables.writing() as (connection, _head):
@@ -139,6 +150,7 @@ def _remove_some(tables: LogTables, known: Removal, before_us: int) -> int:
                 **carried,
                 "n_details": known.details,
                 "newest_us": min(carried["newest_us"], before_us),
+                **sooner,
                 "gone": sum_text(carried["gone"] - known.gone),
                 "identities": sum_text(carried["identities"]),
             }

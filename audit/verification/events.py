@@ -53,6 +53,8 @@ class RecordedRemoval(NamedTuple):
         recorded_us: When it was recorded, microseconds since 1970 UTC.
         newest_us: When the newest of the events had been recorded; None: it does not say.
         to_seq: The last of the events; -1: none went.
+        kept_days: How long they were kept, if less than six months; else 0.
+        reason: Why that was enough.
     """
 
     name: str
@@ -63,11 +65,15 @@ class RecordedRemoval(NamedTuple):
     details: int
     newest_us: int | None
     to_seq: int
+    kept_days: int = 0
+    reason: str = ""
 
     def as_document(self) -> dict[str, Any]:
         """Return the removal as JSON types."""
         document = self._asdict()
         del document["to_seq"]
+        if not self.kept_days:
+            del document["kept_days"], document["reason"]
         return document
 
 
@@ -349,4 +355,6 @@ def _removal(known: dict[str, Any], data: dict[str, Any]) -> RecordedRemoval:
     events = data["to_seq"] - data["from_seq"] + 1 if "to_seq" in data else 0
     newest_us = data.get("newest_us")
     at = (known["operation"], known["seq"], known["recorded_at"], known["writer"])
-    return RecordedRemoval(*at, events, data.get("n_details", 0), newest_us, data.get("to_seq", -1))
+    details, to_seq = data.get("n_details", 0), data.get("to_seq", -1)
+    sooner = data.get("kept_days", 0), data.get("reason", "")
+    return RecordedRemoval(*at, events, details, newest_us, to_seq, *sooner)

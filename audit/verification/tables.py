@@ -7,12 +7,10 @@ from typing import Any
 from ..record.lived_time import DAY_US, lived_us
 from ..store.kept_rows import identities_sum
 from ..store.missing_details import gone_between
+from ..store.retention import LEAST_DAYS
 from ..store.snapshot import Snapshot
 from .events import Pass, RecordedRemoval
 from .report import FindingKind, Verification
-
-LEAST_DAYS = 183
-"""Days that an event is kept at least, whatever the setting."""
 
 _LESS = (
     "the customers' identifiers and keys, the times of keys and of checkpoints, and until when "
@@ -101,9 +99,9 @@ class Tables:
 
     def removals(self, passed: Pass, retention_days: int) -> None:
         """Check that nothing was removed sooner than retention allows, and tell what was."""
-        # A shorter retention is the operator's to set; what they set is what is checked.
-        least_days = min(LEAST_DAYS, retention_days or LEAST_DAYS)
         for each in passed.removals:
+            # A shorter retention is the controller's to set, and the log has what they set then.
+            least_days = min(LEAST_DAYS, retention_days or LEAST_DAYS, each.kept_days or LEAST_DAYS)
             self._report.removals.append(each.as_document())
             if each.newest_us is None:
                 if each.events and each.seq >= self._snapshot.sealed_from:

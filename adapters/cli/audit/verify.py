@@ -222,6 +222,8 @@ def _removed(removal: dict[str, Any]) -> str:
     what = f"{removal['details']:,} details"
     if removal["events"]:
         what = f"{removal['events']:,} events with {what}"
+    if "kept_days" in removal:
+        what = f"{what}, kept {removal['kept_days']:,} days ({removal['reason']})"
     by = f"{removal['name']}, event {removal['seq']:,}"
     return f"removed: {what}, {at}, by process {removal['writer']} ({by})"
 

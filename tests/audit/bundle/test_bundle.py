@@ -513,6 +513,17 @@ def test_events_say_on_what_basis_by_whom_and_until_when(log, read, stated, even
     assert (until - recorded).days == 400
 
 
+def test_it_says_why_the_trail_is_kept_for_less_than_six_months(log, read, stated, event_factory):
+    """In the words of the controller, to the customer."""
+    log.retention_days, log.retention_reason = 90, "chats of a shop, no high-risk system"
+    log.append([event_factory()])
+    bundle = read(notice=stated._replace(art15={}))
+
+    kept = "90 days after they were recorded (chats of a shop, no high-risk system)"
+    assert kept in bundle.json("manifest.json")["art15"]["retention"]
+    assert kept in bundle.page
+
+
 def test_memories_say_where_they_came_from(log, read, things, event_factory):
     """Said, or worked out from what was said; when, to whom; how often it was used since."""
     store, thing = things

@@ -203,6 +203,38 @@ def test_six_months_are_the_least(days, allowed):
             load_settings(audit_retention_days=days)
 
 
+def test_a_reason_allows_fewer():
+    """One line, that the controller answers for."""
+    reason = "chats of a shop, no high-risk system"
+
+    assert load_settings(audit_retention_days=90, audit_retention_reason=reason)
+    for wrong in (" ", "two\nlines", "x" * 501):
+        with pytest.raises(ConfigurationError):
+            load_settings(audit_retention_days=90, audit_retention_reason=wrong)
+
+
+def test_the_trail_has_the_reason(tmp_path, subject_keys, event_factory):
+    """Whoever verifies with another setting is told how long they were kept, and why."""
+    now_s = [1_700_000_000]
+    reason = "chats of a shop, no high-risk system"
+    log = AuditLog(
+        tmp_path / "a.db",
+        subject_keys,
+        clock_ns=lambda: now_s[0] * 10**9,
+        retention_days=30,
+        retention_reason=reason,
+    )
+    log.append([event_factory() for _ in range(300)])
+    live(log, now_s, 100)
+    assert log.prune() == 256
+    log.checkpoint_now()
+    log.close()
+
+    found = verify(AuditLog(tmp_path / "a.db", subject_keys))
+    assert found.state == "ok"
+    assert [(each["kept_days"], each["reason"]) for each in found.removals] == [(30, reason)]
+
+
 @pytest.mark.parametrize(("days", "state"), [(30, "ok"), (400, "tampered")])
 def test_what_was_removed_too_soon_is_found(tmp_path, subject_keys, event_factory, days, state):
     """Whoever had the key: nothing is removed sooner than a setting, or the least, allows."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from ..telemetry.delivery.sink import EXIT_S, Sink
+from ..telemetry.process.fork_lock import ForkLock
 from .health.model import Check, Health
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ SessionClient = TypeVar("SessionClient", bound="SessionShape")
 Graph = TypeVar("Graph", bound="GraphShape")
 McpClient = TypeVar("McpClient", bound="AsyncContextShape")
 F = TypeVar("F", bound=Callable[..., Any])
+
+_IMPORTING = ForkLock(patience_s=30.0)
+"""Held while an adapter is imported: a child that is forked meanwhile could never import it."""
 
 
 class Mnemoscope:
@@ -166,19 +170,21 @@ class Mnemoscope:
         """
         if self._parts is None:
             return client
-        from ..adapters.toolkit.registry import adapter_for  # noqa: PLC0415
-        from ..adapters.toolkit.wrapping import guard_client  # noqa: PLC0415
+        with _IMPORTING:
+            from ..adapters.toolkit.registry import adapter_for  # noqa: PLC0415
+            from ..adapters.toolkit.wrapping import guard_client  # noqa: PLC0415
 
-        found = adapter or adapter_for(client)
-        return guard_client(client, found, self._parts.services, name=name, **options)
+            found = adapter or adapter_for(client)
+            return guard_client(client, found, self._parts.services, name=name, **options)
 
     def _guard(self, client: C, store: str, **options: Any) -> C:
         if self._parts is None:
             return client
-        from ..adapters.toolkit.registry import adapter_of  # noqa: PLC0415
-        from ..adapters.toolkit.wrapping import guard_client  # noqa: PLC0415
+        with _IMPORTING:
+            from ..adapters.toolkit.registry import adapter_of  # noqa: PLC0415
+            from ..adapters.toolkit.wrapping import guard_client  # noqa: PLC0415
 
-        return guard_client(client, adapter_of(store), self._parts.services, **options)
+            return guard_client(client, adapter_of(store), self._parts.services, **options)
 
     def mem0(self, client: MemoryClient, *, name: str | None = None) -> MemoryClient:
         """
@@ -347,7 +353,8 @@ class Mnemoscope:
         """
         if self._parts is None:
             return client
-        from ..adapters.mcp.adapter import ToolOptions, guard_mcp  # noqa: PLC0415
+        with _IMPORTING:
+            from ..adapters.mcp.adapter import ToolOptions, guard_mcp  # noqa: PLC0415
 
         options = ToolOptions(
             classes=classes or {},
@@ -376,7 +383,8 @@ class Mnemoscope:
         """
         if self._parts is None:
             return graph
-        from ..adapters.langgraph.runs.graph import runnable  # noqa: PLC0415
+        with _IMPORTING:
+            from ..adapters.langgraph.runs.graph import runnable  # noqa: PLC0415
 
         return runnable(graph, self._parts.accounting, features)
 

@@ -81,6 +81,42 @@ print(json.dumps([[path for path, _lock in found], stuck]))
 """
 
 
+FORKED_WRAP = """
+from langgraph.store.memory import InMemoryStore
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "mnemoscope.adapters.langgraph.store.adapter" and not inside.is_set():
+            inside.set()
+            time.sleep(0.5)
+
+inside = threading.Event()
+scope = configure()
+sys.meta_path.insert(0, Slow())
+wrapping = threading.Thread(target=lambda: scope.store(InMemoryStore()))
+wrapping.start()
+assert inside.wait(GIVE_UP_S)
+pid = os.fork()
+if pid == 0:
+    signal.alarm(60)
+    store = scope.store(InMemoryStore())
+    store.put(("m",), "k", {"text": "tea"})
+    os._exit(0 if store.get(("m",), "k") else 1)
+wrapping.join()
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+@pytest.mark.fault(
+    25, "fork while another thread wraps its first store", expected="child wraps its own"
+)
+def test_fork_while_an_adapter_is_imported(run_host):
+    """The lock of a module that is being imported is nobody's in the child."""
+    ended = run_host(FORKED_WRAP)
+
+    assert (ended.code, ended.out.strip()) == (0, "0"), ended.err
+
+
 @pytest.mark.fault(
     25, "fork while every one of our locks is held", expected="child works, as another writer"
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from mnemoscope.adapters.mcp.adapter import _adapter_kind
+from mnemoscope.adapters.mcp.adapter import _kind
 from mnemoscope.memory.scope import quiet_clients
 from mnemoscope.telemetry.langsmith.sink import capture_parent
 from mnemoscope.telemetry.otlp.host import host_meter_provider, host_tracer_provider
@@ -20,7 +21,7 @@ READERS = {
     "opentelemetry.sdk.trace": host_tracer_provider,
     "opentelemetry.sdk.metrics": host_meter_provider,
     "langsmith.run_helpers": capture_parent,
-    "langchain.mcp": _adapter_kind,
+    "langchain.mcp": partial(_kind, "langchain.mcp", "MCPAdapter"),
 }
 """What looks into modules that somebody else may have imported, by the module."""
 

@@ -38,7 +38,7 @@ from ..detectors.word_lists import read_lines, split_words
 from ..models.language_models import LanguageModels, ModelReading, ReadingBudget
 from ..names.find import find_repeated_names
 from .cache import RedactionCache
-from .field_labels import labels_of
+from .field_labels import labels_of, names_person
 from .gate import UNCHUNKED, DetectorGate, find_with_all
 from .plain_texts import find_plain
 
@@ -349,7 +349,7 @@ class Engine:
         """Yield the personal data in *value*, read as what stands behind *label* on a form."""
         lead = len(label) + len(_BEHIND)
         for each in self.find(f"{label}{_BEHIND}{value}", known, pace):
-            if each.end > lead:
+            if each.end > lead and (each.entity != "PERSON" or names_person(label)):
                 yield _moved(each, max(each.start - lead, 0), each.end - lead)
 
     def _find_in_windows(

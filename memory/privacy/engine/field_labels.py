@@ -27,6 +27,10 @@ _OPERATORS = frozenset(
 )
 """Of the filters that stores take."""
 
+_NAME = frozenset({"name", "names", "nombre", "nom", "nome"})
+_OF_PEOPLE = frozenset({"full", "first", "last", "given", "family", "middle", "maiden", "birth"})
+"""What a name has beside it that is no country's, table's or tool's: these are fields as well."""
+
 _NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 _OTHERS = frozenset({"ssn", "itin", "tin", "iban", "card", "cc"})
 """Words that detectors look for, and wait for by the digits of a value."""
@@ -62,6 +66,15 @@ def _label_of(key: str) -> str | None:
     ):
         return ""
     return label[:1].upper() + label[1:]
+
+
+@lru_cache(maxsize=1_024)
+def names_person(label: str) -> bool:
+    """Return whether what stands behind a *label* is a person, if it may be one."""
+    words = frozenset(label.lower().split())
+    return any(map(names.is_clue, words - _NAME)) or not (
+        words.isdisjoint(_NAME) or words.isdisjoint(_OF_PEOPLE)
+    )
 
 
 def _is_heeded(word: str) -> bool:

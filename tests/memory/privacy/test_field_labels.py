@@ -41,6 +41,9 @@ UNLABELLED = {
     "passport_required": "yes",
     "contact_kind": "by mail",
     "name": "search_memory",
+    "country name": "Burkina Faso",
+    "typeName": "AWS::AppStream::Fleet",
+    "primaryIdentifier": "/properties/VpcId",
 }
 
 

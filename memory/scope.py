@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from ..telemetry.delivery.sink import EXIT_S, Sink
-from ..telemetry.process.fork_lock import ForkLock
 from .health.model import Check, Health
 
 if TYPE_CHECKING:
@@ -69,9 +68,6 @@ Graph = TypeVar("Graph", bound="GraphShape")
 McpClient = TypeVar("McpClient", bound="AsyncContextShape")
 F = TypeVar("F", bound=Callable[..., Any])
 
-_IMPORTING = ForkLock(patience_s=30.0)
-"""Held while an adapter is imported: a child that is forked meanwhile could never import it."""
-
 
 class Mnemoscope:
     """
@@ -119,6 +115,7 @@ class Mnemoscope:
         self._checks: dict[str, Callable[[], Check]] = {}
         if self._settings.disabled:
             return
+        from ..telemetry.process.fork_lock import ForkLock  # noqa: PLC0415 - see above
         from .building.build import build  # noqa: PLC0415 - the sinks cost time to import
         from .environment import warn_of_unknown  # noqa: PLC0415 - see above
         from .given_objects import checked_objects  # noqa: PLC0415 - see above
@@ -137,6 +134,8 @@ class Mnemoscope:
             on_match=on_match,
         )
         self._parts = parts
+        # A child that is forked while an adapter is imported could never import it.
+        self._importing = ForkLock(patience_s=30.0)
         parts.drain.close_at_exit()
         if parts.vault is not None:
             from .vault_door import GuardedVault  # noqa: PLC0415 - where it is wanted
@@ -170,7 +169,7 @@ class Mnemoscope:
         """
         if self._parts is None:
             return client
-        with _IMPORTING:
+        with self._importing:
             from ..adapters.toolkit.registry import adapter_for  # noqa: PLC0415
             from ..adapters.toolkit.wrapping import guard_client  # noqa: PLC0415
 
@@ -180,7 +179,7 @@ class Mnemoscope:
     def _guard(self, client: C, store: str, **options: Any) -> C:
         if self._parts is None:
             return client
-        with _IMPORTING:
+        with self._importing:
             from ..adapters.toolkit.registry import adapter_of  # noqa: PLC0415
             from ..adapters.toolkit.wrapping import guard_client  # noqa: PLC0415
 
@@ -353,7 +352,7 @@ class Mnemoscope:
         """
         if self._parts is None:
             return client
-        with _IMPORTING:
+        with self._importing:
             from ..adapters.mcp.adapter import ToolOptions, guard_mcp  # noqa: PLC0415
 
         options = ToolOptions(
@@ -383,7 +382,7 @@ class Mnemoscope:
         """
         if self._parts is None:
             return graph
-        with _IMPORTING:
+        with self._importing:
             from ..adapters.langgraph.runs.graph import runnable  # noqa: PLC0415
 
         return runnable(graph, self._parts.accounting, features)

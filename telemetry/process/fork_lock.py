@@ -8,12 +8,12 @@ host that forks must not hang on our account. The child starts with a fresh lock
 
 from __future__ import annotations
 
-import logging as _logging  # noqa: F401 - its hook has to be there before ours: see below
+import logging
 import os
 import threading
 import time
 import weakref
-from concurrent.futures import thread as _thread  # noqa: F401 - likewise
+from concurrent.futures import thread
 
 from .fork import reset_after_fork
 
@@ -128,7 +128,13 @@ def _in_parent() -> None:
         guard.let_go()
 
 
+HOOKED_BEFORE = (logging, thread)
+"""
+Modules that are imported here so that they register their hooks first.
+
+What was registered last comes first before a fork, and whoever is inside one of our locks may need
+one that another hook takes: logging's, where it imports.
+"""
+
 if hasattr(os, "register_at_fork"):
-    # What was registered last comes first before a fork. Whoever is inside one of our locks may
-    # need one that another hook takes: logging's, where it imports.
     os.register_at_fork(before=_before, after_in_parent=_in_parent)

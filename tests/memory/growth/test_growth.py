@@ -209,9 +209,13 @@ def test_the_thread_shows_gauges_and_ends_with_the_scope(make_scope, eventually)
     feature = next(each for each in scope._parts.features if "growth" in each.checks)
 
     # It may have measured before there was anything.
-    assert eventually(lambda: any(each.value for each in feature.samples()))
 
-    (rows,) = [each for each in feature.samples() if each.name == "mnemoscope_store_rows"]
+    def rows_of():
+        return [each for each in feature.samples() if each.name == "mnemoscope_store_rows"]
+
+    assert eventually(lambda: any(each.value for each in rows_of()))
+
+    (rows,) = rows_of()
     labels = {"store": "langgraph.store", "class": "item", "purpose": "unknown", "status": ""}
     assert (rows.value, rows.labels) == (1, labels)
     (check,) = [each for each in scope.health().checks if each.name == "growth"]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from tests.kit.posted import answering_posts
 
 _NEW = "req -x509 -newkey rsa:2048 -nodes -keyout {0}.key -out {0}.pem -days 3650 -subj /CN={0}"
 _CONFIGURATION = """
@@ -80,25 +79,11 @@ def loopback_authority(folder: Path) -> Iterator[LoopbackAuthority]:
         pytest.skip("needs the openssl command")
     authority = LoopbackAuthority(folder)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            is_query = self.headers["Content-Type"] == "application/timestamp-query"
-            answer = authority.answer(body) if is_query else b""
-            self.send_response(authority.status if is_query else 400)
-            self.end_headers()
-            self.wfile.write(answer)
+    def answer(_path: str, kind: str, body: bytes) -> tuple[int, bytes]:
+        is_query = kind == "application/timestamp-query"
+        said = authority.answer(body) if is_query else b""
+        return (authority.status if is_query else 400), said
 
-        def log_message(self, *_given: Any) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    authority.url = f"http://127.0.0.1:{server.server_port}/"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with answering_posts(answer) as address:
+        authority.url = f"{address}/"
         yield authority
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import base64
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -19,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
 )
 
 from tests.kit.merkle_proofs import verify_consistency
+from tests.kit.posted import answering_posts
 
 NAME = "witness.example/w1"
 
@@ -101,24 +99,12 @@ def loopback_witness(seed: bytes = b"w" * 32) -> Iterator[LoopbackWitness]:
     """Run a witness for as long as the body runs."""
     witness = LoopbackWitness(seed)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            status, said = witness.answer(body) if self.path == "/w/add-checkpoint" else (404, "")
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(said.encode())
+    def answer(path: str, _kind: str, body: bytes) -> tuple[int, bytes]:
+        if path != "/w/add-checkpoint":
+            return 404, b""
+        status, said = witness.answer(body.decode())
+        return status, said.encode()
 
-        def log_message(self, *_given: Any) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    witness.url = f"http://127.0.0.1:{server.server_port}/w"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with answering_posts(answer) as address:
+        witness.url = f"{address}/w"
         yield witness
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

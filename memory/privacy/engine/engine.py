@@ -45,7 +45,6 @@ from .plain_texts import find_plain
 if TYPE_CHECKING:
     from .recognizers import Analyzer
 
-
 _BEHIND = ": "
 
 

@@ -279,25 +279,29 @@ class Redactor:
         Raises:
             RedactionError: The text could not be redacted.
         """
-        if label:
-            return self._redact_field(text, known, tenant, role, vault, pace, label)
-        if text in ORDINARY and self._knows_ordinary:
-            return RedactedText(text, ())
-        if self._made is None and pace is not None:
-            pace.before_slow_work()  # it is being loaded
-        if self._engine.is_safe_id(text, known):
-            return RedactedText(text, ())
-        shared = self._engine.look_up(text) if len(text) <= self._shared_chars else None
-        if shared is not None and self._engine.is_clean(text, shared, known):
-            known.mark_clean(text)
-            return RedactedText(text, ())
-        key = self._cache.key_of(role, tenant or "", known.key, text)
+        if label:  # it may be what no text by itself shows
+            shared = None
+        else:
+            if text in ORDINARY and self._knows_ordinary:
+                return RedactedText(text, ())
+            if self._made is None and pace is not None:
+                pace.before_slow_work()  # it is being loaded
+            if self._engine.is_safe_id(text, known):
+                return RedactedText(text, ())
+            shared = self._engine.look_up(text) if len(text) <= self._shared_chars else None
+            if shared is not None and self._engine.is_clean(text, shared, known):
+                known.mark_clean(text)
+                return RedactedText(text, ())
+        read = f"{label}\0{text}" if label else text
+        key = self._cache.key_of(role, tenant or "", known.key, read)
         held = self._cache.get(key)
         if held is not None and (vault is None or vault.holds(held.pseudonyms)):
             return held
         if pace is not None:
             pace.between_pieces()
-        result = self._search_and_replace(text, known, tenant, role, vault, pace, shared=shared)
+        result = self._search_and_replace(
+            text, known, tenant, role, vault, pace, shared=shared, label=label
+        )
         if result.text != text:
             self._cache.put(key, result)
             self._cache_result_of(result.text, known, tenant)
@@ -379,29 +383,6 @@ class Redactor:
         kept: list[Finding] = []
         self._engine.find(text[: self._limits.max_chars], self._known(()), allowed=kept)
         return merge_findings(kept)
-
-    def _redact_field(  # noqa: PLR0917 - what `redact` is given
-        self,
-        text: str,
-        known: KnownIdentifiers,
-        tenant: str | None,
-        role: TextRole,
-        vault: PseudonymStore | None,
-        pace: Pace | None,
-        label: str,
-    ) -> RedactedText:
-        """Return a value redacted by what it is, and by what its label says that it is."""
-        key = self._cache.key_of(role, tenant or "", known.key, f"{label}\0{text}")
-        held = self._cache.get(key)
-        if held is not None and (vault is None or vault.holds(held.pseudonyms)):
-            return held
-        if pace is not None:
-            pace.between_pieces()
-        result = self._search_and_replace(text, known, tenant, role, vault, pace, label=label)
-        self._cache.put(key, result)
-        if result.text != text:
-            self._cache_result_of(result.text, known, tenant)
-        return result
 
     def _search_and_replace(  # noqa: PLR0917 - what `redact` is given
         self,

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from ..mcp.server_review import ServerReview
 
 Target = Annotated[
-    str, typer.Argument(metavar="SERVER", help="Its address, or a script that serves over stdio.")
+    str,
+    typer.Argument(
+        metavar="SERVER",
+        help="Its address, a script that serves over stdio, or a .json of mcpServers.",
+    ),
 ]
 Name = Annotated[
     str, typer.Option("--server", metavar="NAME", help="What your code calls the server.")

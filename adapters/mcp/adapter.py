@@ -34,7 +34,7 @@ from ..toolkit.wrapping import guard_client
 from .checks import EXECUTE, AnswerBlocked, KeepContracts, first_match
 from .contract import ToolContract
 from .contracts_file import ContractsFile
-from .shapes import results_in
+from .shapes import answer_of, results_in
 from .tool_contracts import ToolContracts
 
 _PLAIN: Final = """
@@ -150,7 +150,7 @@ class Tools:
             redact=partial(_redact, options.customer_at, _declared(listed)),
             scope=partial(_scope, options.customer_at),
             collection=lambda _given: tool,
-            summary=lambda result, _given: Summary(hits=results_in(result.structured_content)),
+            summary=lambda result, _given: Summary(hits=results_in(answer_of(result))),
             content=lambda given: {"tool": tool, "arguments": given["arguments"]},
             needs_owner=options.customer_at is not None,
             confine=None if options.customer_at is None else partial(_confine, options.customer_at),

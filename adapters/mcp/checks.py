@@ -12,6 +12,7 @@ from ...memory.api import Arguments, AsyncInvoke, Call, Faces, Invoke, Method, R
 from ...memory.errors import RedactionError
 from .mismatch import ToolBlockedError, mismatch
 from .part import ToolContractCheck
+from .shapes import answer_of
 from .tool_contracts import ToolContracts
 
 EXECUTE: Final = "execute_tool"
@@ -98,7 +99,7 @@ class KeepContracts:
             if fault is not None:
                 raise contracts.struck(tool, "result", fault)
         verdict = "failed" if result.is_error else "kept" if version is None else "pinned"
-        signal = contracts.kept(tool, result.structured_content) if verdict != "failed" else None
+        signal = contracts.kept(tool, answer_of(result)) if verdict != "failed" else None
         return verdict, signal, await redacted(call, result, self._store)
 
     @staticmethod
@@ -140,6 +141,9 @@ class AnswerBlocked:
             call.result = self._answer(str(error), {**about, "may_retry": error.may_retry})
             # Not by `Method.neutral`: that is for a server's failure, and this is nobody's.
             call.neutral = True
+        elif error is None and getattr(call.result, "is_error", False):
+            # By the conventions: the server has answered, and what it says is that it failed.
+            call.status = Status.ERROR
 
 
 def _said(part: ToolContractCheck, _store: str, _call: Call) -> ToolContractCheck:

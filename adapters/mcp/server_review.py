@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from ...memory.errors import ConfigurationError
@@ -15,7 +16,7 @@ from .adapter import listing
 from .changes import Change
 from .contract import ToolContract, changes_between
 from .contracts_file import AcceptedContracts, Canary, ContractsFile
-from .shapes import shape_faults, shape_of
+from .shapes import answer_of, shape_faults, shape_of
 
 Wrap = Callable[[Any], Any]
 """Returns a client behind a guard."""
@@ -26,7 +27,8 @@ class ServerReview:
     Compares one server with what was accepted of it.
 
     Args:
-        target: Its address, or the script that serves over stdio.
+        target: Its address, the script that serves over stdio, or a JSON file of servers as MCP
+            clients have it, with one of this name.
         server: Its name in the file.
         file: The accepted contracts.
         timeout_s: Seconds that the server may take.
@@ -82,7 +84,7 @@ class ServerReview:
         client = wrap(self._client())
         results = self._ask(client, partial(self._call_all, client))
         recorded = [
-            replace(each, shape=shape_of(result.structured_content))
+            replace(each, shape=shape_of(answer_of(result)))
             if each.shape is None and not result.is_error
             else each
             for each, result in zip(self.accepted.canaries, results, strict=True)
@@ -114,8 +116,20 @@ class ServerReview:
         from fastmcp import Client  # noqa: PLC0415 - only commands make one
 
         is_address = self._target.startswith(("http://", "https://"))
+        if not is_address and self._target.endswith(".json"):
+            # Its command and arguments, headers or environment, with tokens: nothing is told.
+            try:
+                found = msgspec.json.decode(Path(self._target).read_bytes())
+                return Client({"mcpServers": {self._server: found["mcpServers"][self._server]}})
+            except (OSError, ValueError, LookupError, TypeError) as exc:
+                raise ConfigurationError(
+                    f"{self._target} has no server {self._server} under mcpServers "
+                    f"({type(exc).__name__}): pass --server"
+                ) from None
         if not is_address and not Path(self._target).is_file():
-            raise ConfigurationError("the server: expected an http(s) address or a script's path")
+            raise ConfigurationError(
+                "the server: expected an http(s) address, a script's path or a .json of mcpServers"
+            )
         return Client(self._target if is_address else Path(self._target))
 
     def _ask(self, client: Any, ask: Callable[[], Any]) -> Any:
@@ -138,5 +152,5 @@ def _faults(canary: Canary, result: Any) -> list[str]:
         return ["the tool failed"]
     text = str([getattr(each, "text", "") for each in result.content])
     missing = sum(each not in text for each in canary.contains)
-    faults = shape_faults(canary.shape or {}, shape_of(result.structured_content))
+    faults = shape_faults(canary.shape or {}, shape_of(answer_of(result)))
     return [*faults, *([f"{missing} texts are missing"] if missing else [])]

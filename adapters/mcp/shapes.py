@@ -18,6 +18,22 @@ _LEAST_SHARE: Final = 0.1
 _BAND: Final = (0.5, 2.0)
 
 
+def answer_of(result: Any) -> Any:
+    """Return what a tool has answered, as data: structured, or else its texts, JSON or not."""
+    # Most servers declare no output schema, and answer with JSON in a text, or a text a result.
+    if result.structured_content is not None:
+        return result.structured_content
+    texts = [getattr(each, "text", each.type) for each in result.content]
+    return _parsed(texts[0]) if len(texts) == 1 else texts
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def results_in(structured: Any) -> int | None:
     """Return the number of results in a structured answer. None: it lists nothing."""
     if is_list(structured):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from fastmcp import FastMCP
 
 from mnemoscope.memory import Mnemoscope, load_settings
+from tests.kit import mcp_servers
 from tests.kit.command_line import run
 from tests.kit.mcp_servers import INPUTS, exchange, notes_server, over_http, tool
 
 KEY = bytes(range(32))
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -160,6 +164,51 @@ def test_a_canary_finds_a_change_that_no_schema_shows(server, target, tmp_path, 
 
     assert run(["mcp", "canary", target]) == 1
     assert capfd.readouterr().out == "1 search: 3 results were recorded, 1 were found\n"
+
+
+def test_a_canary_finds_the_same_of_answers_in_a_text(server, target, tmp_path, capfd):
+    """Of a server that declares no output schema."""
+    exchange(server, tool(output=None, answers=['{"found": ["one", "two", "three"]}']))
+    run(["mcp", "accept", target])
+    with_canary(tmp_path)
+    assert run(["mcp", "canary", target]) == 0
+    exchange(server, tool(output=None, answers=["Found nothing."]))
+    capfd.readouterr()
+
+    assert run(["mcp", "canary", target]) == 1
+    said = "3 results were recorded, 0 were found; fields are missing: found[]: str"
+    assert capfd.readouterr().out == f"1 search: {said}\n"
+
+
+def servers_file(folder, **servers):
+    """Write a file of servers, as clients of MCP have it, and return its name."""
+    (folder / "servers.json").write_text(json.dumps({"mcpServers": servers}))
+    return "servers.json"
+
+
+def test_a_server_is_found_in_a_file_of_servers(target, tmp_path, capfd):
+    """By its name: one at an address, and one that a command with arguments starts."""
+    script = {"command": sys.executable, "args": ["-m", mcp_servers.__name__], "cwd": str(ROOT)}
+    file = servers_file(tmp_path, notes={"url": target}, local=script)
+
+    assert run(["mcp", "diff", file, "--server", "notes"]) == 0
+    assert capfd.readouterr().out == "allow    search  (tool): tool added\n"
+    assert run(["mcp", "diff", file, "--server", "local"]) == 0
+    assert "allow    search  (tool): tool added" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"mcpServers": {"a": {"token": "s3cret"}}}'])
+def test_a_file_without_the_server_is_told_in_a_line(target, tmp_path, capfd, text):
+    """Which quotes nothing of it: it may hold tokens."""
+    (tmp_path / "servers.json").write_text(text)
+
+    codes = [run(["mcp", "diff", each]) for each in ("servers.json", "none.json")]
+    codes.append(run(["mcp", "diff", "servers.json", "--server", "a"]))
+
+    said = capfd.readouterr().err
+    assert codes == [4, 4, 4]
+    assert len(said.splitlines()) == 3
+    assert "s3cret" not in said
 
 
 def test_a_canary_looks_for_texts_and_for_fields(server, target, tmp_path, capfd):

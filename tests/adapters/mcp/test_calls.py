@@ -12,6 +12,7 @@ import pytest
 from fastmcp import Client, FastMCP
 from fastmcp.exceptions import ToolError
 from fastmcp.server.middleware import Middleware
+from mcp.types import TextContent
 
 from mnemoscope.memory import (
     ConfigurationError,
@@ -120,6 +121,16 @@ async def test_a_call_is_an_event_by_the_conventions(scope, events):
     attributes = event.parts[0].attributes()
     assert attributes["gen_ai.tool.name"] == "search"
     assert attributes["mcp.method.name"] == "tools/call"
+
+
+async def test_a_tool_that_says_that_it_failed_is_an_error(scope, events):
+    """Its answer is handed on, and its server is none that is away."""
+    asked = tool(answers=[ToolError("no such note")])
+    async with through_client(scope, notes_server(asked)) as ask:
+        answers = [await ask("search", query="tea") for _ in range(20)]
+
+    assert {each.text for each in answers} == {"no such note"}
+    assert {each.status for each in events()} == {"error"}
 
 
 async def test_a_tool_that_does_not_say_that_it_only_reads_is_a_write(scope, events):
@@ -471,3 +482,32 @@ async def test_an_answer_of_another_size_is_a_signal(scope, events):
             await ask("search", query="tea")
 
     assert [each.parts[0].signal for each in events()] == [None] * 12 + ["resized"]
+
+
+TEXTS = {
+    "JSON": (json.dumps(["note"] * 5), "[]"),
+    "a text a result": ([TextContent(type="text", text="note")] * 5, []),
+}
+
+
+@pytest.mark.parametrize(("usual", "empty"), TEXTS.values(), ids=TEXTS)
+async def test_answers_in_texts_are_counted_too(scope, events, usual, empty):
+    """As of servers that declare no output schema, which are most."""
+    asked = tool(output=None, answers=[*[usual] * 10, empty])
+    async with through_client(scope, notes_server(asked)) as ask:
+        for _ in range(11):
+            await ask("search", query="tea")
+
+    assert [each.hits for each in events()] == [5] * 10 + [0]
+    assert events()[-1].parts[0].signal == "emptied"
+
+
+async def test_a_text_of_another_size_is_a_signal(scope, events):
+    """One that is no JSON has no results, and a size."""
+    asked = tool(output=None, answers=[*["likes tea"] * 10, "likes tea " * 50, "likes tea"])
+    async with through_client(scope, notes_server(asked)) as ask:
+        for _ in range(11):
+            await ask("search", query="tea")
+
+    assert [each.parts[0].signal for each in events()] == [None] * 10 + ["resized"]
+    assert {each.hits for each in events()} == {None}

@@ -153,7 +153,7 @@ class _Inbox:
             message = msgspec.json.decode(body, type=_Message)
             kind: type[_Decide | _Abort] = _Decide if message.type == "decide" else _Abort
             order = msgspec.convert(message.data, kind)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return 422, "expected {type: decide or abort, data: {…}}: see docs/webhooks.md"
         if not order.by or (order.why and not CODE.fullmatch(order.why)):
             return (

@@ -268,6 +268,9 @@ def test_of_one_webhook_sent_many_times_at_once_one_is_taken(door, make_scope):
         abort(why="because I said so"),
         abort(more=1),
         {"type": "decide", "data": {"approval": "ab", "choice": "used", "by": GRACE}},
+        pytest.param(
+            '{"type": "decide", "data": {"by": ' + "[" * 60_000 + "]" * 60_000 + "}}", id="nested"
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_sentence(door, make_scope, message):

@@ -162,11 +162,17 @@ def check(
     says something else of one, with 3 if the file lacks one of the four kinds of drafts.
     """
     from ...memory.rules.approval import Approval as ApprovalGate
-    from ...memory.rules.gate_goldens import judged, lacking, read_goldens
+    from ...memory.rules.gate_goldens import GoldensError, judged, lacking, read_goldens
     from .approvals_screen import goldens_screen
     from .scope import found_at
 
-    goldens, found = read_goldens(file), found_at(gate, "--gate")
+    try:
+        goldens = read_goldens(file)
+    except GoldensError as exc:
+        for mistake in exc.mistakes:
+            say(f"mnemoscope: {file}: {mistake}")
+        raise typer.Exit(USAGE) from None
+    found = found_at(gate, "--gate")
     if not isinstance(found, ApprovalGate):
         raise CommandError(f"{gate} is a {type(found).__qualname__}, not an Approval", USAGE)
     answers = [judged(found, each) for each in goldens]

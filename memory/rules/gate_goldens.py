@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -11,7 +11,7 @@ from ...telemetry.event.verdict_event import Point
 from ...telemetry.text import is_a
 from ..errors import ConfigurationError
 from .agreement import AUTO, SHADOW
-from .approval import Approval, Draft
+from .approval import LEVELS, Approval, Draft
 from .rule import Facts
 
 GOES_ON: Final = "pass"
@@ -26,6 +26,26 @@ KINDS: Final = {
 """What a set has to have one of each, by what is expected; of the last, the draft is empty."""
 
 _KEYS = frozenset({"name", "draft", "steps", "values", "expect"})
+_EXPECTED = (
+    GOES_ON,
+    "below_bar",
+    "violation",
+    "unscored",
+    *(f"{each}_judge_failed" for each in LEVELS),
+)
+
+
+class GoldensError(ConfigurationError):
+    """
+    A file of goldens has mistakes.
+
+    Attributes:
+        mistakes: A line each, which quotes none of the file's values.
+    """
+
+    def __init__(self, path: Path, mistakes: Sequence[str]) -> None:
+        super().__init__(f"{path}: mistakes in the goldens: {len(mistakes)}")
+        self.mistakes = tuple(mistakes)
 
 
 class GateGolden(NamedTuple):
@@ -56,32 +76,53 @@ def read_goldens(path: Path) -> list[GateGolden]:
     Return the goldens in the YAML file *path*: a list of mappings.
 
     Raises:
-        ConfigurationError: It cannot be read, or has something else in it. One line, no value.
+        ConfigurationError: It cannot be read, or is no list. One line, no value.
+        GoldensError: Some of it are no goldens.
         OSError: There is no such file.
     """
     import yaml  # noqa: PLC0415 - few have such a file
 
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError:
+    # A date that is none, and brackets without end, are no `YAMLError`.
+    except (yaml.YAMLError, ValueError, RecursionError):
         raise ConfigurationError(f"{path}: it is no YAML") from None
     if not is_a(found, list) or not found:
         raise ConfigurationError(f"{path}: expected a list of goldens")
-    return [_golden(each, f"{path}: golden {place}") for place, each in enumerate(found, 1)]
+    mistakes = [
+        f"golden {place}: {each}"
+        for place, golden in enumerate(found, 1)
+        for each in _mistakes(golden)
+    ]
+    if mistakes:
+        raise GoldensError(path, mistakes)
+    return [_golden(each) for each in found]
 
 
-def _golden(found: Any, where: str) -> GateGolden:
+def _mistakes(found: Any) -> Iterator[str]:
     known: dict[Any, Any] = found if is_a(found, dict) else {}
     if not {"name", "expect"} <= known.keys() <= _KEYS:
-        raise ConfigurationError(
-            f"{where}: expected name and expect, and of draft, steps and values what there is"
-        )
-    steps: list[Any] = known.get("steps") or []
-    values: dict[str, Any] = known.get("values") or {}
-    if not (is_a(steps, list) and is_a(values, dict)):
-        raise ConfigurationError(f"{where}: steps are a list, values a mapping")
-    draft = Draft(str(known.get("draft") or ""), steps=steps, values=values)
-    return GateGolden(str(known["name"]), draft, str(known["expect"]))
+        yield "expected name and expect, and of draft, steps and values what there is"
+    elif not is_a(known["expect"], str) or known["expect"] not in _EXPECTED:
+        yield f"expect is one of {', '.join(_EXPECTED)}"
+    if known.get("name", "") is None or is_a(known.get("name"), dict, list):
+        yield "name is a text"
+    if is_a(known.get("draft"), dict, list):
+        yield "draft is a text"
+    if not is_a(known.get("steps"), list, type(None)):
+        yield "steps are a list"
+    values = known.get("values")
+    if values is not None and not (is_a(values, dict) and all(is_a(each, str) for each in values)):
+        yield "values are a mapping, by names"
+
+
+def _golden(known: Mapping[str, Any]) -> GateGolden:
+    draft = Draft(
+        str(known.get("draft") or ""),
+        steps=known.get("steps") or [],
+        values=known.get("values") or {},
+    )
+    return GateGolden(str(known["name"]), draft, known["expect"])
 
 
 def judged(gate: Approval, golden: GateGolden) -> GateGolden:

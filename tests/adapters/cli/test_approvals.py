@@ -451,6 +451,15 @@ def test_goldens_that_lack_a_kind_are_incomplete(tmp_path, capfd):
         ("- name: x", 4, "golden 1: expected name and expect"),
         ("- {name: x, expect: pass, draught: marzipan}", 4, "golden 1: expected name"),
         ("- {name: x, expect: pass, steps: marzipan}", 4, "steps are a list"),
+        ("- {name: x, expect: pass, values: [marzipan]}", 4, "values are a mapping"),
+        ("- {name: x, expect: pass, values: {1: marzipan}}", 4, "values are a mapping"),
+        ("- {name: x, expect: pass, draft: {a: marzipan}}", 4, "draft is a text"),
+        ("- {name: , expect: pass}", 4, "name is a text"),
+        ("- {name: x, expect: marzipan}", 4, "expect is one of pass, below_bar"),
+        ("- {name: x, expect: Pass}", 4, "expect is one of pass, below_bar"),
+        ("- {name: x, expect: [pass]}", 4, "expect is one of pass, below_bar"),
+        ("- {name: 2024-13-45, expect: pass}", 4, "it is no YAML"),
+        ("- " + "[" * 5_000, 4, "it is no YAML"),
     ],
 )
 def test_a_file_of_something_else_ends_in_a_line(tmp_path, capfd, text, code, said):
@@ -459,6 +468,15 @@ def test_a_file_of_something_else_ends_in_a_line(tmp_path, capfd, text, code, sa
     (line,) = capfd.readouterr().err.splitlines()
     assert said in line
     assert "marzipan" not in line
+
+
+def test_each_mistake_of_a_file_has_a_line(tmp_path, capfd):
+    """So that a file is mended once, and not once for each."""
+    text = "- {name: a, expects: pass}\n- {name: b, expect: passed, steps: x}\n- 7\n"
+
+    assert check_goldens(tmp_path, text) == 4
+    lines = capfd.readouterr().err.splitlines()
+    assert [each.partition(": golden ")[2][:2] for each in lines] == ["1:", "2:", "2:", "3:"]
 
 
 def test_goldens_are_held_against_a_gate(tmp_path, capfd):

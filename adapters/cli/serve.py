@@ -19,6 +19,7 @@ from ...memory.errors import ConfigurationError
 from ...telemetry.network.probe import is_loopback
 from .exit_codes import CommandError, say
 from .options import AuditUrl, ScopeAddress, Tenant
+from .person_options import OwnStores
 
 if TYPE_CHECKING:
     from starlette.routing import Route
@@ -62,6 +63,7 @@ def serve(
     ] = None,
     scope: ScopeAddress = None,
     tenant: Tenant = None,
+    own_stores: OwnStores = False,
     audit_url: AuditUrl = None,
 ) -> None:
     """
@@ -102,6 +104,7 @@ def serve(
             scope=own,
             environment_health=environment_health,
             tenant=tenant,
+            own_stores=own_stores,
         )
         config = uvicorn.Config(
             build_console(site, _webhooks(site)),

@@ -68,7 +68,8 @@ def _sign_in_routes(site: Site) -> list[Route]:
     async def enter(request: Request) -> Response:
         if site.entrance.token is None:
             return RedirectResponse("/", 303)
-        given = request.query_params.get("token")
+        # A scanner of links asks by HEAD, and is not to use the token up.
+        given = request.query_params.get("token") if request.method == "GET" else None
         if request.method == "POST":
             given = (await site.read_form(request)).get("token", "")
         if given is None:

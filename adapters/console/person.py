@@ -90,7 +90,9 @@ def _look_up(visit: Visit) -> Response:
         also=_names(form.get("also", "").splitlines()),
         all_tenants="any" in form and tenant is None and only is None,
         spellings=OtherSpellings.INCLUDE if "any" in form else ask,
-        own_stores="own_stores" in form,
+        # On a site of one tenant that is for whoever serves it to say: in stores that several
+        # tenants share, it makes another one's records theirs.
+        own_stores=visit.site.own_stores or ("own_stores" in form and only is None),
         reference=reference,
     )
     try:
@@ -244,7 +246,7 @@ def _export(visit: Visit) -> Response:
     )
     back = f"/person/{visit.request.path_params['handle']}"
     work = Work("Export", act, back)
-    return visit.redirect(f"/work/{visit.session.keep(work)}")
+    return visit.redirect(f"/work/{visit.session.keep(work, is_work=True)}")
 
 
 def _exported(
@@ -325,7 +327,7 @@ class _Erasures:
             self._latest = {key: each for key, each in self._latest.items() if each.ended is None}
             work = self._latest.get(whose) or Work("Erasure", act, "/person")
             self._latest[whose] = work
-        return visit.redirect(f"/work/{visit.session.keep(work)}")
+        return visit.redirect(f"/work/{visit.session.keep(work, is_work=True)}")
 
 
 def _erased(

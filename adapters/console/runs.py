@@ -45,7 +45,8 @@ def routes(site: Site) -> list[Route]:
     # Withdrawing deletes for good, as erasing does: to decide is to release or refuse what waits.
     return [
         site.route("/runs", _recent, needs=see),
-        site.route("/runs", _search, needs=see, method="POST"),
+        # A run may be called by its customer: whoever tries names tries people.
+        site.route("/runs", _search, needs=see, method="POST", is_look=True),
         site.route("/runs/{handle}/{number}", _run, needs=see),
         site.route("/radius", _find_memory, needs=see, method="POST", is_look=True),
         site.route(radius, _radius, needs=see),
@@ -190,6 +191,8 @@ def _radius(visit: Visit) -> Response:
     tenant = visit.site.tenant
     runs = [each for each in radius.runs if tenant in {None, each.address.tenant or ""}]
     rows = (row for each in (*memories, *runs) for row in _rows_of(each))
+    unnamed = [each for each in radius.without_run if tenant in {None, each.tenant or ""}]
+    theirs = replace(radius, memories=memories, runs=tuple(runs), without_run=tuple(unnamed))
     _seal(visit, "blast_radius", rows)
     wrote = [
         (each.hops, each.address.store, each.address.memory_id, *_written(each))
@@ -204,7 +207,7 @@ def _radius(visit: Visit) -> Response:
         title="Runs",
         memory=wanted.memory_id,
         handle=visit.request.path_params["handle"],
-        totals=[*radius_lines(radius)],
+        totals=[*radius_lines(theirs)],
         tables=[
             Table("Runs that saw it", ("hops", "run", "since (UTC)", "by memory"), saw, "None."),
             Table("It, and what they wrote later", _WROTE, wrote),
@@ -242,7 +245,7 @@ def _withdraw(visit: Visit) -> Response:
     _seal(visit, "withdraw", (row for each in chosen for row in each.writes))
     back = f"/radius/{visit.request.path_params['handle']}"
     work = Work("Withdrawal", partial(_withdrawn, scope, chosen), back)
-    return visit.redirect(f"/work/{visit.session.keep(work)}")
+    return visit.redirect(f"/work/{visit.session.keep(work, is_work=True)}")
 
 
 def _withdrawn(scope: Mnemoscope, memories: Sequence[ReachedMemory], work: Work) -> Ended:

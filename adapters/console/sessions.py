@@ -29,7 +29,7 @@ LOOKUPS, ALL_LOOKUPS, SIGN_INS, PERIOD_S = 20, 200, 30, 10.0
 
 MOST_SESSIONS = 1_000
 MOST_KEPT = 32
-"""Results that one session keeps. The one that was kept first goes for the next."""
+"""Results, and pieces of work, that one session keeps. The first of them goes for the next."""
 
 
 class Right(StrEnum):
@@ -73,18 +73,25 @@ class SignedIn:
     seen_s: float
     shown: set[int] = field(default_factory=set[int], repr=False)
     _kept: OrderedDict[str, Any] = field(default_factory=OrderedDict[str, Any], repr=False)
+    _work: OrderedDict[str, Any] = field(default_factory=OrderedDict[str, Any], repr=False)
 
-    def keep(self, result: Any) -> str:
-        """Keep *result* while the session lasts, and return the random handle for a URL."""
-        handle = secrets.token_urlsafe(16)
-        self._kept[handle] = result
-        while len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+    def keep(self, result: Any, *, is_work: bool = False) -> str:
+        """
+        Keep *result* while the session lasts, and return the random handle for a URL.
+
+        Args:
+            result: What a page was made of.
+            is_work: It has a file, such as a receipt, which no look at other pages may push out.
+        """
+        handle, kept = secrets.token_urlsafe(16), self._work if is_work else self._kept
+        kept[handle] = result
+        while len(kept) > MOST_KEPT:
+            kept.popitem(last=False)
         return handle
 
     def kept(self, handle: str) -> Any:
         """Return what was kept under *handle*. None: nothing, or not in this session."""
-        return self._kept.get(handle)
+        return self._kept.get(handle) or self._work.get(handle)
 
 
 class Sessions:

@@ -101,6 +101,7 @@ class Site:
         scope: The application's own, with its stores. None: pages say what cannot be done without.
         environment_health: Checks what the environment describes, where there is no scope.
         tenant: The one tenant whose people may be looked up. None: those of all tenants.
+        own_stores: The stores of the scope have that tenant's customers alone.
         clock: Seconds since 1970 UTC.
         look_step_s: See `LOOK_STEP_S`.
         answer_s: Seconds that a page waits for stores and sinks, of which any may hang.
@@ -112,6 +113,7 @@ class Site:
     scope: Mnemoscope | None = None
     environment_health: Callable[[], Health] | None = None
     tenant: str | None = None
+    own_stores: bool = False
     clock: Callable[[], float] = time.time
     look_step_s: float = LOOK_STEP_S
     answer_s: float = 4.0

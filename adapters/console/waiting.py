@@ -10,7 +10,7 @@ from starlette.routing import Route
 from ...memory.rules.decisions import CODE, decision_event
 from ...telemetry.event.subject import Subject
 from ...telemetry.event.verdict_event import Choice
-from ..deciding import EditError, decide
+from ..deciding import Decided, EditError, decide
 from .inbox import MOST_CARDS, Card, Inbox
 from .sessions import Right
 from .site import NotDoneError, Site, Visit
@@ -94,6 +94,6 @@ class _Waiting:
     def decided(self, visit: Visit) -> Response:
         """Show the decision that holds, and now the verdict of a blind one."""
         found = visit.session.kept(visit.request.path_params["handle"])
-        if found is None:
+        if not isinstance(found, Decided):
             raise NotDoneError(404, "There is no such page.")
         return visit.page("decided.html", title="Decided", found=found)

@@ -339,6 +339,32 @@ class TestErasure:
         assert "Forgotten (resumed)." in words(second)
         assert file_of(browser, second)
 
+    def test_a_receipt_stays_however_many_pages_are_looked_at(self, browser, store):
+        """It is all that a customer has of their erasure."""
+        page = erase(browser)
+        for _ in range(40):
+            browser.get("/runs")
+
+        assert file_of(browser, page)
+
+    @pytest.mark.parametrize("vouched", [False, True], ids=["form", "operator"])
+    def test_of_stores_that_tenants_share_a_site_of_one_takes_nothing(
+        self, site, tokens, scope, store, vouched
+    ):
+        """Whoever serves it may say that they are that tenant's alone, and no form."""
+        guarded = scope.store(InMemoryStore(), customer_at=1)
+        with context(tenant="globex", customer=ADA, run="r-9"):
+            guarded.put(("profiles", ADA), "likes gin", {"text": "likes gin"})
+        assert scope.flush()
+        own = dataclasses.replace(site, tenant=TENANT, own_stores=vouched)
+        with Browser(build_console(own)) as browser:
+            browser.get("/sign-in", params={"token": tokens[-1]})
+            path = look_up(browser, own_stores="on")
+            page = done(browser, browser.submit(f"{path}/erase", phrase=f"erase {ADA}"))
+
+        assert ("Forgotten." in words(page)) is vouched
+        assert len(store.search(("profiles", ADA))) == (0 if vouched else 1)
+
     def test_without_stores_the_command_is_said(self, site, tokens, store):
         """Whole, quoted as a shell needs it; and nothing is erased."""
         bare = dataclasses.replace(site, scope=None)

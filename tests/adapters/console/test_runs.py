@@ -162,6 +162,34 @@ def test_a_site_of_one_tenant_shows_its_runs_alone(site, tokens, at):
     assert radius.status_code == 404
 
 
+def test_the_reach_on_a_site_of_one_tenant_counts_its_own_alone(site, tokens, at):
+    """Runs and memories of others are in no figure either."""
+    import dataclasses
+
+    from mnemoscope.adapters.console import build_console
+    from tests.kit.console_browser import Browser
+
+    at(300, "m1", run="ours", tenant="acme", **WRITE)
+    at(250, "m1", run="ours-2", tenant="acme")
+    at(200, "m1", run="theirs", tenant="globex")
+    at(150, "m2", run="theirs", tenant="globex", **WRITE)
+    at(100, "m1", run=None, tenant="globex")
+    with Browser(build_console(dataclasses.replace(site, tenant="acme"))) as browser:
+        browser.get("/sign-in", params={"token": tokens[-1]})
+        said = words(browser.submit("/radius", memory="m1"))
+
+    assert "1 run saw it, and wrote 0 memories and 0 checkpoints after that." in said
+    assert "named no run" not in said
+
+
+def test_names_of_runs_are_not_tried_without_end(browser, at):
+    """A run may be called by its customer: such a search is a look at people."""
+    at(100, run="thread-of-grace")
+    codes = [browser.submit("/runs", run=f"thread-of-{n}").status_code for n in range(21)]
+
+    assert codes == [200] * 20 + [429]
+
+
 def test_without_stores_nothing_is_withdrawn(browser, at):
     """The page says how the command does it."""
     at(300, "m1", **WRITE)

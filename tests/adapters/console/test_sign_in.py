@@ -20,6 +20,16 @@ def test_a_token_signs_in_once_and_stays_in_no_address(stranger, tokens):
     assert tokens[-1] != token
 
 
+def test_a_look_at_the_address_uses_no_token_up(stranger, tokens):
+    """A scanner of links asks by HEAD."""
+    token = tokens[-1]
+    looked = stranger.head("/sign-in", params={"token": token}, follow_redirects=False)
+    entered = stranger.get("/sign-in", params={"token": token}, follow_redirects=False)
+
+    assert "set-cookie" not in looked.headers
+    assert entered.status_code == 303
+
+
 def test_a_token_can_be_typed(stranger, tokens):
     """The form takes it in a body, so that it never was in an address."""
     answer = stranger.post("/sign-in", data={"token": tokens[-1]}, headers={"origin": ORIGIN})

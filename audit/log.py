@@ -324,7 +324,9 @@ class AuditLog:
         """
         Yield all that was done to the memory of one customer, oldest first.
 
-        Streams, and sees the log as it was when the iteration began.
+        Streams, and sees the log as it was when the iteration began. What names nobody is in it
+        where it was done by id alone to a memory that was written for the customer: what was only
+        recalled for them is not theirs for that.
 
         Args:
             customer: What `person` returned, or an id for it.
@@ -338,7 +340,10 @@ class AuditLog:
         """
         with self.moments() as snapshots:
             person = person_of(snapshots[0], customer, tenant, snapshots[1:])
-            found = [reading.history_of(each, person.uids, person.tenants) for each in snapshots]
+            found = [
+                reading.history_of(each, person.uids, person.tenants, written=True)
+                for each in snapshots
+            ]
             yield from heapq.merge(*found, key=attrgetter("occurred_us"))
 
     def rows(

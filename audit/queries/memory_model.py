@@ -205,7 +205,8 @@ def remembered_at(
     """
     with log.reading() as snapshot:
         person = person_of(snapshot, customer, tenant)
-        theirs = history_of(snapshot, person.uids, person.tenants)
+        # Of what was used to answer them the words are wanted, whosever it is.
+        theirs = history_of(snapshot, person.uids, person.tenants, public=True)
         rows = [*theirs, *_wholesale(snapshot)]
         subjects = frozenset(snapshot.family(person.uids))
     return _rebuilt(rows, moment_us, subjects)

@@ -89,10 +89,16 @@ BY_SUBJECT = f"{_OF_DETAILS} WHERE d.subject_uid = ? ORDER BY d.occurred_us, d.s
 
 
 def history_of(
-    snapshot: Snapshot, subjects: Sequence[str], tenants: Iterable[str | None]
+    snapshot: Snapshot,
+    subjects: Sequence[str],
+    tenants: Iterable[str | None],
+    *,
+    written: bool = False,
+    public: bool = False,
 ) -> Iterator[AuditRow]:
-    """Yield everything recorded about *subjects*, customers of *tenants*, oldest first."""
-    return map(row_from, found_of(snapshot, subjects, tenants))
+    """Yield everything recorded about *subjects*, oldest first; see `found_of`."""
+    found = found_of(snapshot, subjects, tenants, written=written, public=public)
+    return map(row_from, found)
 
 
 def found_of(
@@ -101,12 +107,18 @@ def found_of(
     tenants: Iterable[str | None],
     *,
     written: bool = False,
+    public: bool = False,
 ) -> Iterator[StoredEvent]:
     """
-    Yield what `history_of` does, as the tables hold it.
+    Yield everything recorded about *subjects*, oldest first, as the tables hold it.
 
-    With *written*, what names nobody counts only on memories that a write names the customer for: a
-    document that was recalled for them is not about them for that.
+    Args:
+        snapshot: The log.
+        subjects: The subjects of a customer.
+        tenants: Theirs.
+        written: What names nobody counts only on memories that a write names the customer for: a
+            document that was recalled for them is not about them for that.
+        public: It counts even on what the user has said to be nobody's.
 
     Raises:
         TamperedError: Who is who is not as it was written, or one of the events is not.
@@ -114,7 +126,8 @@ def found_of(
     snapshot.check_details()
     uids = snapshot.family(subjects)
     streams = [snapshot.found(BY_SUBJECT, (uid,)) for uid in uids]
-    unnamed = seqs_by_id_alone(snapshot, uids, _nobodies(snapshot, tenants), written=written)
+    nobodies = _nobodies(snapshot, tenants)
+    unnamed = seqs_by_id_alone(snapshot, uids, nobodies, written=written, public=public)
     if unnamed:
         streams.append(found_by_seqs(snapshot, unnamed))
     # Each stream is in order already, so that a history of any length is merged in bounded memory.

@@ -184,6 +184,12 @@ def deletes_of(known: Mapping[str, Any], op_class: str) -> Deletes | None:
     return Deletes.EVERYTHING if is_store else Deletes.IDS
 
 
+def is_nobodys(header: bytes) -> bool:
+    """Return whether what an event was about is nobody's personal data, as the user said then."""
+    # A search first: most headers do not have it, and reading each would cost ten times that.
+    return b'"nobodys"' in header and orjson.loads(header).get("nobodys") is True
+
+
 _DELETE_STORE = "delete_memory_store"
 """OpenTelemetry's name of the operation that drops a whole store."""
 

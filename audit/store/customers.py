@@ -10,15 +10,17 @@ from typing import Any
 import orjson
 
 from ...telemetry.event.subject import Subject
-from ..database.database import WriteConnection, blob, marks
+from ..database.database import WriteConnection, among, blob, marks
 from ..database.errors import AuditError, TamperedError, UnknownSubjectError
 from ..database.schema import columns_of
 from ..record import subjects
 from ..record.coverage import IDENTITIES
+from ..record.rows import is_nobodys
 from ..record.seals import sum_text
 from .person_lookup import CustomerQuery, find_person
 from .snapshot import Snapshot, found_by_seqs
 from .tables import LogTables
+from .tree import SealedEvents
 
 ERASED = "subject.erased"
 _AT_ONCE = 500
@@ -297,7 +299,12 @@ def _by_id_alone(uids: int, nobodies: int, *, written: bool) -> str:
 
 
 def seqs_by_id_alone(
-    snapshot: Snapshot, uids: Sequence[str], nobodies: Sequence[str], *, written: bool = False
+    snapshot: Snapshot,
+    uids: Sequence[str],
+    nobodies: Sequence[str],
+    *,
+    written: bool = False,
+    public: bool = False,
 ) -> list[int]:
     """
     Return the events that name nobody, on memories that *uids* alone are named with.
@@ -308,11 +315,27 @@ def seqs_by_id_alone(
         nobodies: Those of the customer's tenants that stand for nobody.
         written: Only on memories that a write names them for. Without it a recall does, too, and
             then it may be a document that is about nobody.
+        public: Those too that are on what the user has said to be nobody's.
+
+    Raises:
+        TamperedError: One of them is not as it was sealed.
     """
     if not uids or not nobodies:
         return []
     if snapshot.unnamed is not None:
-        return snapshot.unnamed(snapshot, uids, nobodies, written=written)
-    statement = _by_id_alone(len(uids), len(nobodies), written=written)
-    found = snapshot.execute(statement, (*uids, *uids, *nobodies))
-    return sorted(seq for (seq,) in found.fetchall())
+        seqs = snapshot.unnamed(snapshot, uids, nobodies, written=written)
+    else:
+        statement = _by_id_alone(len(uids), len(nobodies), written=written)
+        found = snapshot.execute(statement, (*uids, *uids, *nobodies))
+        seqs = sorted(seq for (seq,) in found.fetchall())
+    return seqs if public else _of_somebody(snapshot, seqs)
+
+
+def _of_somebody(snapshot: Snapshot, seqs: Sequence[int]) -> list[int]:
+    """Return those of *seqs* that may be about somebody."""
+    headers = dict(among(snapshot, "SELECT seq, header FROM audit_event WHERE seq IN ({})", seqs))
+    nobodys = {seq for seq, header in headers.items() if is_nobodys(blob(header))}
+    sealed = SealedEvents(snapshot)
+    for seq in nobodys:  # by a header that was changed, an erasure would leave it out
+        sealed.check(seq, blob(headers[seq]))
+    return [seq for seq in seqs if seq not in nobodys]

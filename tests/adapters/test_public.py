@@ -17,6 +17,7 @@ from qdrant_client import QdrantClient, models
 from mnemoscope.memory import ConfigurationError, ScopeError, context
 from mnemoscope.memory.api import DataSubject
 from mnemoscope.memory.testing import scope_for_tests
+from mnemoscope.telemetry.event.nobodys_data import NobodysData
 from tests.kit.patience import GIVE_UP_S
 
 POINT = models.PointStruct(id=1, vector=[1.0, 0.0], payload={"text": "Breakfast is at 8."})
@@ -243,6 +244,24 @@ def test_what_is_written_there_for_nobody_is_no_forgotten_context(make, caplog):
 
     # Setting up a collection is of nobody's, too, and no part of one.
     assert counted == (1 if make is documents else 0)
+
+
+@pytest.mark.parametrize("part", ["help", "notes"])
+@pytest.mark.parametrize("who", [None, "c-42"])
+@pytest.mark.parametrize("make", READS)
+def test_the_trail_has_what_the_user_has_said(make, who, part):
+    """With each write and recall of nobody's there, and with none of a customer's or beside it."""
+    with scope_for_tests() as (scope, sink):
+        store = make(scope, **options(make, "named"))
+        scope.flush()
+        before = len(sink.events)
+        with context(customer=who):
+            for each in (*WRITES[make].values(), *READS[make].values()):
+                each(store, part)
+        scope.flush()
+    said = {each.part(NobodysData) is not None for each in sink.events[before:]}
+
+    assert said == {who is None and part == "help"}
 
 
 @pytest.mark.parametrize(("make", "way"), MAKES)

@@ -8,17 +8,22 @@ and the export tell of each person what is true.
 from __future__ import annotations
 
 import json
+import sqlite3
 import zipfile
+from contextlib import closing
 from itertools import combinations
 
+import orjson
 import pytest
 
 from mnemoscope.audit import AuditLog
 from mnemoscope.audit.bundle.contract import Request
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
+from mnemoscope.audit.database.errors import TamperedError
 from mnemoscope.audit.queries.memory_model import remembered_at
 from mnemoscope.memory.api import OperationClass, Redacted
+from mnemoscope.telemetry.event.nobodys_data import NobodysData
 
 ADA, BOB, TENANT = "ada@example.com", "bob@example.com", "acme"
 PEOPLE = (ADA, BOB)
@@ -32,6 +37,7 @@ WRITERS = {
     "somebody before the trail began": (),
 }
 READERS = [each for size in range(4) for each in combinations((ADA, BOB, None), size)]
+WRITES = {OperationClass.REMEMBER}
 LATER_US = 1_900_000_000_000_000
 REQUEST = Request(request_id="20261101-0a0b0c0d", generated_us=LATER_US, version="0.1")
 
@@ -87,6 +93,9 @@ def test_each_statement_about_a_person_is_true(known, tmp_path, written, readers
         is_theirs, was_used = who in writers, who in readers
         writes = [each for each in lines["events.jsonl"] if each["class"] == "remember"]
 
+        done = [each for each in log.history(who, TENANT) if each.op_class in WRITES]
+
+        assert bool(done) == is_theirs
         assert len(now.remembered) == is_theirs
         assert [each.times for each in now.used] == ([1] if was_used and not is_theirs else [])
         assert len(lines["memories.jsonl"]) == is_theirs
@@ -124,3 +133,58 @@ def test_an_export_counts_what_it_leaves_out_of_such_entries(known, tmp_path):
 
     assert "a page of help for example" in page
     assert "2 events name nobody" in page
+
+
+@pytest.fixture
+def with_pages(tmp_path, subject_keys, event_factory):
+    """Return a log in which somebody was shown two pages; one is public, as the user said."""
+    log = AuditLog(f"sqlite:///{tmp_path}/audit.db", subject_keys)
+    for page, parts in (("public", (NobodysData(),)), ("untold", ())):
+        written = {"op_class": OperationClass.REMEMBER, "content": Redacted({"text": PAGE})}
+        log.append([event_factory(customer=None, memory_ids=(page,), parts=parts, **written)])
+        log.append([event_factory(customer=ADA, memory_ids=(page,))])
+    yield log
+    log.close()
+
+
+def words(log):
+    """Return what the trail has of the content of writes, by memory; None where it is erased."""
+    writes = (row for row in log.rows() if row.op_class in WRITES)
+    return [None if row.detail is None else row.memories[0].memory_id for row in writes]
+
+
+def test_an_erasure_leaves_the_writes_of_what_is_nobodys(with_pages):
+    """What was only recalled for somebody is not theirs. Where nobody said so it may be."""
+    erased = with_pages.subjects.erase(with_pages.subjects.resolve(ADA, TENANT), TENANT)
+
+    assert erased == 3
+    assert words(with_pages) == ["public", None]
+
+
+def test_nobody_makes_a_write_public_afterwards(with_pages, tmp_path):
+    """An erasure that believed it would leave the write out."""
+    with closing(sqlite3.connect(tmp_path / "audit.db", isolation_level=None)) as connection:
+        trigger = "SELECT sql FROM sqlite_master WHERE name = 'audit_event_no_update'"
+        (as_it_was,) = connection.execute(trigger).fetchone()
+        ((header,),) = connection.execute("SELECT header FROM audit_event WHERE seq = 3")
+        connection.execute("DROP TRIGGER audit_event_no_update")
+        changed = orjson.dumps(orjson.loads(header) | {"nobodys": True})
+        connection.execute("UPDATE audit_event SET header = ? WHERE seq = 3", (changed,))
+        connection.execute(as_it_was)
+
+    with pytest.raises(TamperedError, match="event 3"):
+        with_pages.subjects.erase(with_pages.subjects.resolve(ADA, TENANT), TENANT)
+
+
+def test_an_export_counts_nothing_of_what_is_nobodys(with_pages, tmp_path):
+    """It names what may be somebody's: one write, of the other page."""
+    _lines, page = exported(with_pages, ADA, tmp_path / "export.zip")
+
+    assert "1 event names nobody" in page
+
+
+def test_the_words_of_what_is_nobodys_are_told_as_used(with_pages):
+    """With those that the trail has."""
+    used = remembered_at(with_pages, ADA, TENANT, LATER_US).used
+
+    assert [json.loads(each.content) for each in used] == [{"text": PAGE}] * 2

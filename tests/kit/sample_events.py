@@ -16,6 +16,7 @@ from mnemoscope.telemetry.event.event import (
 )
 from mnemoscope.telemetry.event.kinds import Level
 from mnemoscope.telemetry.event.memory_store import MemoryStore
+from mnemoscope.telemetry.event.nobodys_data import NobodysData
 from mnemoscope.telemetry.event.node_run import NodeRun
 from mnemoscope.telemetry.event.parent_run import ParentRun
 from mnemoscope.telemetry.event.spared import Spared
@@ -143,6 +144,7 @@ _parts = (
     | labels
     | st.builds(Spared, text)
     | st.builds(MemoryStore, text)
+    | st.just(NobodysData())
     | st.builds(
         OutcomeEvent,
         outcome=st.sampled_from(["used", "corrected", "discarded", "labels", "progress"]),

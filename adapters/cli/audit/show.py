@@ -14,6 +14,7 @@ from rich.console import RenderableType
 
 from ....memory.errors import ConfigurationError
 from ....telemetry.text import utc_text
+from ..exit_codes import say
 from ..options import TIMES, AuditUrl, Json, Limit, Tenant
 from ..output import fields, print_answer
 from ..person_options import Also, AnyOfThem, Exact, query_of, say_who
@@ -104,6 +105,8 @@ def show(
         # whole.
         since = since or (None if narrowed else DEFAULT_SINCE)
         since_us = 0 if since is None else time_us(since, "--since", now_us)
+        if person is not None:
+            _say_left_out(log, person)
         answer = _operations(deque(_rows(log, person, memory, tenant, since_us), limit))
     print_answer(answer.documents, answer.screen, json=json)
 
@@ -119,6 +122,21 @@ def _person(log: AuditLog, query: CustomerQuery) -> Person:
     person = person_in_log(log, query)
     say_who(query, person)
     return person
+
+
+def _say_left_out(log: AuditLog, person: Person) -> None:
+    """Say how much was done for nobody to what was only recalled for them."""
+    from ....audit.bundle.sentences import counted
+    from ....audit.queries.reading import n_of_documents
+
+    with log.moments() as moments:
+        left_out = sum(n_of_documents(each, person.uids, person.tenants) for each in moments)
+    if left_out:
+        were = counted(left_out, "operation names", "operations name")
+        say(
+            f"{were} nobody, on what was recalled for them and not written for them, and so not "
+            "shown: pass --memory ID to see what became of one"
+        )
 
 
 def _check_tenant(log: AuditLog, tenant: str | None) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 
 from ....telemetry.event.event import OperationClass, Status
+from ....telemetry.event.nobodys_data import NobodysData
 from ....telemetry.event.spelling import id_text
 from ....telemetry.process.faults import Faults
 from ...context import EMPTY_SCOPE, Scope
@@ -65,7 +66,7 @@ class Tenancy:
         """Refuse what is written for a customer, or say so once where tenancy is not enforced."""
         named = self._named(call)
         if call.scope.customer is None and not named.known:
-            call.scope = _NOBODYS if call.scope is EMPTY_SCOPE else call.scope
+            self._say_nobodys(call)
             return
         said = (
             f"{self._store}.{call.method.name} writes for a customer into what was wrapped as "
@@ -81,7 +82,14 @@ class Tenancy:
     def _name_nobody(self, call: Call) -> None:
         """Fill the scope of a call for what is public: that it is empty is no oversight."""
         self._named(call)
+        if call.scope.customer is None:
+            self._say_nobodys(call)
+
+    @staticmethod
+    def _say_nobodys(call: Call) -> None:
+        """Have the event say so: a trail tells it from what is somebody's and names them not."""
         call.scope = _NOBODYS if call.scope is EMPTY_SCOPE else call.scope
+        call.additions += (_nobodys_data,)
 
     def _named(self, call: Call) -> Scope:
         """Fill the call's scope with what its arguments name, and return that."""
@@ -158,3 +166,7 @@ class Tenancy:
             f"{self._store}.{call.method.name} {what} to its customer's memories, so it is refused "
             f"({error_name(exc)})"
         )
+
+
+def _nobodys_data(_store: str, _call: Call) -> NobodysData:
+    return NobodysData()

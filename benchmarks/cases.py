@@ -124,7 +124,7 @@ def mem0_search(scopes: Scopes, texts: int) -> list[Case]:
     answers = _memories()
 
     def stub() -> Any:
-        memory = Memory.__new__(Memory)
+        memory: Any = Memory.__new__(Memory)
         memory.search = lambda query, *, filters: next(answers)
         return memory
 

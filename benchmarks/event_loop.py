@@ -34,7 +34,7 @@ def documents(seed: int) -> list[models.PointStruct]:
         return "".join(chosen.choices(string.ascii_lowercase, k=8)).capitalize()
 
     def text() -> str:
-        words = chosen.choices(WORDS, k=CHARS // 5)
+        words: list[str] = chosen.choices(WORDS, k=CHARS // 5)
         words[::WORDS_FOR_NAME] = [made_up() for _ in words[::WORDS_FOR_NAME]]
         return f"{' '.join(words)} {made_up()}@example.com"[-CHARS:]
 

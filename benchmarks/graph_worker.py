@@ -92,7 +92,7 @@ class Scripted(BaseChatModel):
         return {"input_tokens": 10, "output_tokens": self.chunks, "total_tokens": 10 + self.chunks}
 
     def _generate(self, messages: Any, *_args: Any, **_kwargs: Any) -> ChatResult:
-        said = AIMessage("word " * self.chunks, usage_metadata=self._used())
+        said = AIMessage(content="word " * self.chunks, usage_metadata=self._used())
         said.response_metadata = WHOLE
         return ChatResult(generations=[ChatGeneration(message=said)])
 
@@ -101,8 +101,10 @@ class Scripted(BaseChatModel):
             if self.pause_s:
                 time.sleep(self.pause_s)
             about = {} if number else WHOLE
-            yield ChatGenerationChunk(message=AIMessageChunk("word ", response_metadata=about))
-        yield ChatGenerationChunk(message=AIMessageChunk("", usage_metadata=self._used()))
+            yield ChatGenerationChunk(
+                message=AIMessageChunk(content="word ", response_metadata=about)
+            )
+        yield ChatGenerationChunk(message=AIMessageChunk(content="", usage_metadata=self._used()))
 
 
 def compiled(case: Case) -> Any:

@@ -33,7 +33,7 @@ from mnemoscope.telemetry.event.event import OperationClass
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.process.faults import Faults
 from tests.kit.bench import Bench, journalling
-from tests.kit.children import exit_code_of_child
+from tests.kit.relay_kills import forked
 
 CRM = Database("crm", "benchmark")
 TEXT = "the customer asked for the invoice of last month, and was told that it is late " * 3
@@ -138,7 +138,7 @@ def timed(tell: Callable[[float], str]) -> Iterator[None]:
 def measure(path: Path, writes: int) -> None:
     """Have so many writes wait, and print what becomes of them."""
     with timed(lambda s: f"{writes:,} writes wait, filled in {s:.0f} s"):
-        exit_code_of_child(lambda: fill(path, writes), limit_s=int(MOST_S))
+        os.waitpid(forked(lambda: fill(path, writes), MOST_S), 0)
     size = sum(each.stat().st_size for each in path.parent.iterdir())
     print(f"{size / (1 << 20):,.0f} MiB on the disk")  # noqa: T201
     store, before = Store(), resident_mib()

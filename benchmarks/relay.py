@@ -64,7 +64,9 @@ def back_ends() -> Iterator[None]:
         time.sleep(10 * FIRST_S)
 
     child = forked(serve)
-    os.environ.update(line.split("=", 1) for line in os.read(reading, 4_096).decode().split("\n"))
+    os.environ.update(
+        dict(line.split("=", 1) for line in os.read(reading, 4_096).decode().split("\n"))
+    )
     try:
         yield
     finally:

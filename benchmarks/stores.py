@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import random
 import sqlite3
+import tempfile
 import uuid
 from collections.abc import Callable
 from functools import partial
@@ -145,10 +146,12 @@ def redis(scopes: Scopes) -> dict[str, list[Case]]:
     """``query`` and ``load`` of a redisvl index of hashes with 20 records, on a socket."""
     from redisvl.query import VectorQuery
 
-    from tests.kit.redis_cases import RedisServer, record
+    from tests.kit.redis_cases import IndexServer, record
 
-    server = RedisServer()
-    atexit.register(server.close)
+    folder = tempfile.TemporaryDirectory()
+    server = IndexServer(Path(folder.name))
+    atexit.register(folder.cleanup)
+    atexit.register(server.stop)
     query = VectorQuery([1.0, 0.1], "vector", return_fields=["note"], num_results=3)
 
     def filled() -> Any:

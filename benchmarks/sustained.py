@@ -34,6 +34,7 @@ from benchmarks.relay import say
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.memory.building.opening import configured_keys
 from mnemoscope.memory.building.relay import build_relay
+from mnemoscope.memory.building.sinks import audit_sink_of
 from mnemoscope.memory.context import context
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.memory.scope import Mnemoscope
@@ -61,7 +62,7 @@ class Received:
         reading, writing = os.pipe()
         self._child = forked(lambda: self._serve(writing), 100 * FIRST_S)
         variables = os.read(reading, 4_096).decode().split("\n")
-        os.environ.update(line.split("=", 1) for line in variables)
+        os.environ.update(dict(line.split("=", 1) for line in variables))
 
     def _serve(self, writing: int) -> None:
         ends = BackEnds()
@@ -235,8 +236,9 @@ def spooled(settings: Settings) -> int:
 def take_over(settings: Settings) -> None:
     """Be the next process of the machine, which records what the one before left behind."""
     scope = Mnemoscope(msgspec.structs.replace(settings, sinks=("audit",)))
-    (sink,) = scope._parts.drain.sinks
-    sink.probe()
+    trail = audit_sink_of(scope._parts.drain.sinks)
+    assert trail is not None
+    trail.probe()
     scope.close()
 
 

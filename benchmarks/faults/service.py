@@ -31,7 +31,7 @@ import time
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -305,7 +305,7 @@ def make_app(memory: Any, scope: Any, breakage: Breakage | None) -> FastAPI:
     """Return the service as an application."""
 
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> Any:
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         yield
         if breakage is not None:
             breakage.ended.set()

@@ -73,7 +73,8 @@ def main() -> None:
 
 def learn(items: Iterable[Labelled], out: Path, settings: dict[str, Any]) -> None:
     """Write the model that is learned from sequences; the same file for the same sequences."""
-    trainer = pycrfsuite.Trainer("lbfgs", settings, verbose=False)
+    # A star import of a compiled module makes it.
+    trainer = pycrfsuite.Trainer("lbfgs", settings, verbose=False)  # pyright: ignore[reportAttributeAccessIssue]
     for attributes, labels in items:
         trainer.append(attributes, labels)
     trainer.train(str(out))

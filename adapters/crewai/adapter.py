@@ -8,7 +8,7 @@ from typing import Any
 
 from ...memory import api
 from .model_calls import count_model_calls
-from .records import Owners, content, refuse
+from .records import Owners, content, recorded, refuse, sift
 from .subject_data import StoredRecords
 
 # Not import statements, here and beside: what checks types runs where this framework is not.
@@ -30,20 +30,21 @@ def _rows(root: str | None) -> dict[str, api.Method]:
     same |= {"needs_owner": owned, "confine": refuse}
     narrow, parent = (partial(owners.narrow, name) for name in ("scope_prefix", "parent"))
     seen: Any = {**same, "summary": owners.summary}
+    listed: Any = {"sift": sift, "only": owners.only if owned else None}
     narrowed: Any = {**seen, "confine": narrow if owned else None}
     tree: Any = {**narrowed, "confine": parent if owned else None}
-    only: Any = {"only": owners.only if owned else None}
-    write: Any = {**same, "confine": owners.owned if owned else None}
+    changed: Any = {**same, "written": recorded}
+    write: Any = {**changed, "confine": owners.owned if owned else None}
     rows = api.method_table(
-        api.recall("search", neutral=lambda _: [], **narrowed, **only),
-        api.recall("list_records", neutral=lambda _: [], **narrowed, **only),
-        api.recall("get_record", neutral=lambda _: None, **{**seen, "confine": None}, **only),
+        api.recall("search", neutral=lambda _: [], **narrowed, **listed),
+        api.recall("list_records", neutral=lambda _: [], **narrowed, **listed),
+        api.recall("get_record", neutral=lambda _: None, **{**seen, "confine": None}, **listed),
         api.recall("get_scope_info", neutral=lambda given: _info(path=given["scope"]), **same),
         api.recall("list_scopes", neutral=lambda _: [], **tree),
         api.recall("list_categories", neutral=lambda _: {}, **narrowed, only=lambda _, __: {}),
         api.recall("count", neutral=lambda _: 0, **same),
         api.remember("save", neutral=lambda _: None, **write),
-        api.remember("update", "update_memory", neutral=lambda _: None, **same),
+        api.remember("update", "update_memory", neutral=lambda _: None, **changed),
         api.remember("touch_records", "update_memory", neutral=lambda _: None, **same),
         api.forget("delete", deletes=api.Deletes.IDS, **same),
         api.forget("reset", deletes=api.Deletes.EVERYTHING, **same),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...memory.api import Arguments, Redaction, Scope, ScopeError, Summary
+from ...memory.api import Arguments, Keep, Record, Redaction, Scope, ScopeError, Summary
+from ..toolkit.owned_records import kept_of
 from ..toolkit.type_guards import is_dict, is_list
 
 _PATHS = ("scope_prefix", "scope", "parent")
@@ -25,6 +26,25 @@ def records_of(value: Any) -> list[Any]:
 def written(arguments: Arguments) -> list[Any]:
     """Return the records that a call writes."""
     return records_of(arguments.get("records", arguments.get("record")))
+
+
+def _kept(answer: Any, keeps: Callable[[Any], bool]) -> Any:
+    return kept_of(answer, lambda each: keeps(each[0] if isinstance(each, tuple) else each))
+
+
+def _labelled(given: Any) -> Record:
+    shown = ("content", "metadata", "categories", "source")
+    return Record(given.id, tuple((each, getattr(given, each)) for each in shown), given.scope)
+
+
+def recorded(_answer: Any, arguments: Arguments) -> list[Record]:
+    """Return what a write wrote, for labels of its origin."""
+    return [*map(_labelled, written(arguments))]
+
+
+def sift(answer: Any, _arguments: Arguments, keep: Keep) -> Any:
+    """Return the records of *answer* that are kept."""
+    return _kept(answer, lambda each: keep(_labelled(each)))
 
 
 class Owners:
@@ -98,9 +118,7 @@ class Owners:
 
     def only(self, answer: Any, customer: str) -> Any:
         """Return *answer* without records that are not *customer*'s."""
-        pairs = zip(answer if is_list(answer) else [answer], records_of(answer), strict=False)
-        kept = [each for each, record in pairs if self.of(record.scope) == customer]
-        return kept if is_list(answer) else (kept or [None])[0]
+        return _kept(answer, lambda each: self.of(each.scope) == customer)
 
     def summary(self, answer: Any, _arguments: Arguments) -> Summary:
         """Return how many records, or names, were found; of records, their ids and owners."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from graphiti_core.search.search_config import SearchResults
 from pydantic import BaseModel
 
 from ...memory import api
+from ..toolkit.owned_records import kept_of
 from ..toolkit.type_guards import is_dict, is_list
 
 _SCHEMA = re.compile("group_ids?|driver|config|.*(types|labels|embedding|type_map|vector)")
@@ -89,6 +91,28 @@ def _content(arguments: api.Arguments) -> dict[str, Any]:
     return {**told, "parts": parts} if parts else told
 
 
+def _record(part: Any, *, is_derived: bool = False) -> api.Record:
+    said = {**_content(dict(part)), "attributes": getattr(part, "attributes", None)}
+    return api.Record(part.uuid, tuple(said.items()), is_derived=is_derived)
+
+
+def _written(
+    answer: Any, _arguments: api.Arguments, *, is_derived: bool = False
+) -> list[api.Record]:
+    return [_record(each, is_derived=is_derived) for each in _parts_of([answer])]
+
+
+def _sift(answer: Any, _arguments: api.Arguments, keep: api.Keep) -> Any:
+    if is_list(answer):
+        return kept_of(answer, lambda each: keep(_record(each)))
+    fields, changed = [*type(answer).model_fields], dict[str, Any]()
+    for name, scores in zip(fields[::2], fields[1::2], strict=True):  # each list before its scores
+        kept = [keep(_record(each)) for each in getattr(answer, name)]
+        if not all(kept):
+            changed |= {each: [*compress(getattr(answer, each), kept)] for each in (name, scores)}
+    return answer.model_copy(update=changed) if changed else answer
+
+
 def _empty(kind: type[Any], _arguments: api.Arguments) -> Any:
     """Return an answer without nodes and edges, whose episode has no id: it was not added."""
     empty = dict.fromkeys(getattr(kind, "model_fields", ()), ()) | {"episode": _NOT_ADDED}
@@ -101,16 +125,25 @@ def _row(group: str | None, answer: Any = None) -> dict[str, Any]:
     return {**row, "content": _content, "needs_owner": True, "confine": partial(_confine, group)}
 
 
+_EXTRACTED: dict[str, Any] = {"written": partial(_written, is_derived=True)}  # by a model
 METHODS = api.method_table(
-    api.remember("add_episode", "create_memory", **_row("group_id", AddEpisodeResults)),
-    api.remember("add_episode_bulk", "create_memory", **_row("group_id", AddBulkEpisodeResults)),
-    api.remember("add_triplet", **_row(None, AddTripletResults)),
-    api.remember("build_communities", **_row("group_ids"), neutral=lambda _: ([], [])),
+    api.remember(
+        "add_episode", "create_memory", **_row("group_id", AddEpisodeResults), **_EXTRACTED
+    ),
+    api.remember(
+        "add_episode_bulk", "create_memory", **_row("group_id", AddBulkEpisodeResults), **_EXTRACTED
+    ),
+    api.remember("add_triplet", **_row(None, AddTripletResults), written=_written),
+    api.remember(
+        "build_communities", **_row("group_ids"), neutral=lambda _: ([], []), **_EXTRACTED
+    ),
     api.remember("summarize_saga", "update_memory", **_row(None)),
-    api.recall("search", spare=api.fewer("num_results", 10), **_row("group_ids", list)),
-    api.recall("search_", **_row("group_ids", SearchResults)),
-    api.recall("retrieve_episodes", spare=api.fewer("last_n", 3), **_row("group_ids", list)),
-    api.recall("get_nodes_and_edges_by_episode", **_row(None, SearchResults)),
+    api.recall("search", spare=api.fewer("num_results", 10), sift=_sift, **_row("group_ids", list)),
+    api.recall("search_", sift=_sift, **_row("group_ids", SearchResults)),
+    api.recall(
+        "retrieve_episodes", sift=_sift, spare=api.fewer("last_n", 3), **_row("group_ids", list)
+    ),
+    api.recall("get_nodes_and_edges_by_episode", sift=_sift, **_row(None, SearchResults)),
     api.forget("remove_episode", deletes=api.Deletes.IDS, **_row(None)),
 )
 

@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from ...memory import api
-from .messages import content, messages_of, redact, summary
+from ..toolkit.owned_records import kept_of
+from .messages import content, labelled, messages_of, redact, summary
 from .model_calls import count_model_calls
 from .subject_data import ChatSessions, Owner
 
@@ -64,15 +65,24 @@ def _rows(owner_of: Owner | None, session: str | None, *, media: bool) -> dict[s
     def only(keys: list[str], customer: str) -> list[str]:
         return [each for each in keys if owner_of and owner_of(each) == customer]
 
+    def recorded(_answer: Any, given: api.Arguments) -> list[api.Record]:
+        return [labelled(each, given.get("key", session)) for each in messages_of(given)]
+
+    def sift(answer: Any, given: api.Arguments, keep: api.Keep) -> Any:
+        return kept_of(answer, lambda each: keep(labelled(each, given.get("key", session))))
+
     same: Any = {"redact": partial(redact, media=media), "scope": scope, "content": content}
     same["needs_owner"] = owner_of is not None
     update, found = "update_memory", same | {"summary": summary}
     writes = dict.fromkeys(_ADDED, "upsert_memory") | dict.fromkeys(("set", "set_messages"), update)
     rows = api.method_table(
-        *(api.recall(each, neutral=lambda _: [], **found) for each in _READ),
+        *(api.recall(each, neutral=lambda _: [], sift=sift, **found) for each in _READ),
         api.recall("get_keys", neutral=lambda _: [], only=only, **found),
         api.recall("count_messages", neutral=lambda _: 0, **same),
-        *(api.remember(each, writes[each], neutral=lambda _: None, **same) for each in writes),
+        *(
+            api.remember(each, writes[each], neutral=lambda _: None, written=recorded, **same)
+            for each in writes
+        ),
         api.remember("archive_oldest_messages", update, neutral=lambda _: [], **same),
         *(api.forget(each, deletes=api.Deletes.SCOPE, **same) for each in _DELETED),
         *(api.forget(f"delete_{each}", deletes=api.Deletes.IDS, **same) for each in _SOME),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ...memory.api import Arguments, Redaction, Summary
+from ...memory.api import Arguments, Record, Redaction, Summary
 from ..toolkit.type_guards import is_list
 
 # Not import statements, here and beside: what checks types runs where this framework is not.
@@ -44,6 +44,11 @@ def messages_of(arguments: Arguments) -> list[Any]:
     """Return the messages that a call writes, or searches by."""
     given = [arguments["message"]] if "message" in arguments else arguments.get("messages") or ()
     return [each for each in given if isinstance(each, _types.ChatMessage)]
+
+
+def labelled(message: Any, session: Any) -> Record:
+    """Return a message as origin knows it: it has no id, and is all that it says in its session."""
+    return Record(str(session), (("message", message.model_dump(mode="json", exclude_none=True)),))
 
 
 def content(arguments: Arguments) -> Arguments:

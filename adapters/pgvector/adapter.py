@@ -10,7 +10,7 @@ from psycopg import errors
 from ...memory import api
 from ...memory.subject_data.records import NotErasedError
 from ..toolkit.listed_records import ListedRecords
-from ..toolkit.owned_records import OwnedRecords, VectorRow, kept_of
+from ..toolkit.owned_records import OwnedRecords, VectorRow, kept_of, record_of
 from ..toolkit.postgresql import postgres_database
 from ..toolkit.sync_async import resolve
 from .table import VectorTable
@@ -72,7 +72,11 @@ class TableRecords(OwnedRecords):
 
     def sift(self, answer: Any, _arguments: api.Arguments, keep: api.Keep) -> Any:
         """Return the rows that are kept."""
-        return kept_of(answer, lambda each: keep(self.row(each).record))
+        return kept_of(answer, lambda each: keep(self.record(self.row(each))))
+
+    def record(self, row: VectorRow, /) -> api.Record:
+        """See `OwnedRecords.record`: a column that was not given is null in answers."""
+        return record_of(row.own, {**row.metadata, self._table.text: row.text})
 
 
 class TableData(ListedRecords):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from copy import copy
 from itertools import accumulate
+from operator import is_
 from pathlib import Path
 from typing import Any
 
+import orjson
 from redis.exceptions import DataError
 from redisvl import query as queries  # type: ignore[import-untyped]  # untyped
 from redisvl.exceptions import RedisVLError  # type: ignore[import-untyped]  # untyped
@@ -26,6 +28,7 @@ _QUERIES = ("query", "queries", "filter_expression", "*0")
 _VERBATIM = {"id_field", "ttl", "batch_size", "dry_run", "allow_all", "on_progress", "query_params"}
 _TELLS = ("exists", "info", "key", "listall", "disconnect", "disconnect_sync")
 _ASK = ("query", "batch_query")
+_ADDED = {"id", "score", "vector_distance"}
 _RAW = ("search", "batch_search", "aggregate", "paginate")
 _FILES = (
     "Redis keeps deleted keys in its append-only file and in its snapshot: run `BGREWRITEAOF` and "
@@ -183,7 +186,24 @@ class IndexRecords(owned.OwnedRecords):
 
     def only(self, answer: Any, customer: str) -> Any:
         """Return a record that was fetched, unless it is somebody else's."""
-        return answer if not answer or self.owner(answer) == customer else None
+        return owned.kept_of(answer, lambda each: self.owner(each) == customer)
+
+    def record(self, row: owned.VectorRow, /) -> api.Record:
+        """See `OwnedRecords.record`: a query shows some fields, in the form that Redis has."""
+        hidden = {*self.vectors, *_ADDED - {*self.index.schema.fields}}
+        shown = ((n, x) for n, x in row.metadata.items() if n not in hidden and x is not None)
+        texts = {n: x if isinstance(x, str) else orjson.dumps(x).decode() for n, x in shown}
+        return owned.record_of(row.own, texts)
+
+    def sift(self, answer: Any, given: api.Arguments, keep: api.Keep) -> Any:
+        """Return the records of an answer that are kept. Of a number nothing is known."""
+        if isinstance(answer, int):
+            return answer if keep(api.Record("", ())) else 0
+        if "queries" in given:
+            kept = [self.sift(each, {}, keep) for each in answer]
+            return answer if all(map(is_, kept, answer)) else kept
+        key = given.get("id") and self.index.key(given["id"])
+        return owned.kept_of(answer, lambda each: keep(self.record(_row(each, key))))
 
     def answered(self, answer: Any, _arguments: api.Arguments) -> api.Summary:
         """Return the summary of an answer; its scores are distances."""
@@ -196,7 +216,11 @@ class IndexRecords(owned.OwnedRecords):
 def _rows(answer: Any) -> list[owned.VectorRow]:
     if is_list(answer):
         return [row for each in answer for row in _rows(each)]
-    return [owned.VectorRow(answer.get("id"), None, answer)] if is_dict(answer) and answer else []
+    return [_row(answer)] if is_dict(answer) and answer else []
+
+
+def _row(found: Any, key: Any = None) -> owned.VectorRow:
+    return owned.VectorRow(key or found.get("id"), None, found)
 
 
 class IndexData(ListedRecords):
@@ -250,12 +274,13 @@ def rows_of(of: IndexRecords) -> Any:
         "confine": confine,
         "keywords": frozenset((*_QUERIES, "query_params")),
     }
+    seen: dict[str, Any] = {"summary": of.answered, "sift": of.sift}
     undone = redisvl.BulkResult(0, 0, completed=False)
     return api.method_table(
         api.remember("load", neutral=lambda _: list[Any](), **write),
         api.remember("update_by_filter", "update_memory", neutral=lambda _: undone, **write),
-        *(api.recall(x, neutral=_nothing, summary=of.answered, **find) for x in _ASK),
-        api.recall("fetch", neutral=lambda _: None, only=only, summary=of.answered, **common),
+        *(api.recall(x, neutral=_nothing, **seen, **find) for x in _ASK),
+        api.recall("fetch", neutral=lambda _: None, only=only, **seen, **common),
         *(api.recall(each, **find) for each in _RAW),
         *(api.forget(f"drop_{each}", **some) for each in ("keys", "documents", "by_filter")),
         api.forget("expire_keys", **some),

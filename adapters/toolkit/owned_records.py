@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from asyncio import to_thread
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from inspect import isawaitable
 from typing import Any, NamedTuple, cast
 
@@ -72,10 +73,21 @@ def many(value: Any) -> list[Any]:
     return [] if value is None else [*value] if isinstance(value, (list, tuple)) else [value]
 
 
-def kept_of(answer: list[Any], keeps: Callable[[Any], bool]) -> list[Any]:
-    """Return what *keeps* keeps of *answer*; the same object where that is all."""
+def record_of(own: Any, fields: Mapping[str, Any]) -> Record:
+    """Return a record whose fields can be written and shown one by one. Null is no field."""
+    return Record(str(own), tuple(each for each in fields.items() if each[1] is not None))
+
+
+def kept_of(answer: Any, keeps: Callable[[Any], bool]) -> Any:
+    """Return what *keeps* keeps of a list, or of one record; the same object where that is all."""
+    if not is_list(answer):
+        return answer if not answer or keeps(answer) else None
     kept = [each for each in answer if keeps(each)]
-    return answer if len(kept) == len(answer) else kept
+    if len(kept) == len(answer):
+        return answer
+    fewer = copy(answer)  # of its own class, such as one that says whether it is complete
+    fewer[:] = kept
+    return fewer
 
 
 def nothing_listed(_arguments: Arguments) -> dict[str, Any]:
@@ -112,7 +124,11 @@ class OwnedRecords:
         # A part of a write, of one of several owners, has not the ids that are answered.
         if is_list(answer) and len(answer) == len(rows):
             rows = [each._replace(own=own) for own, each in zip(answer, rows, strict=True)]
-        return [each.record for each in rows if each.own is not None]
+        return [self.record(each) for each in rows if each.own is not None]
+
+    def record(self, row: VectorRow, /) -> Record:
+        """Return *row* as the guard knows it. Of a store that may show less, by `record_of`."""
+        return row.record
 
     def redact(self, arguments: Arguments, redaction: Redaction, /) -> Arguments:
         """Return the arguments of a call with every text replaced, as new objects."""

@@ -98,7 +98,8 @@ def redis_case(make_client: Callable[[], Any], *, vector: Any = VECTOR) -> Adapt
     """Return the case of the indexes that *make_client* makes."""
 
     def vectors(text: str) -> VectorQuery:
-        return VectorQuery([1.0, 0.1], "vector", filter_expression=mine(text), num_results=3)
+        shown = ["note", "topic"]
+        return VectorQuery([1.0, 0.1], "vector", shown, filter_expression=mine(text), num_results=3)
 
     calls: dict[str, Callable[[str], dict[str, Any]]] = {
         "create": lambda _: {"overwrite": False},

@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from mnemoscope.memory import ScopeError, context
+from mnemoscope.memory import Origin, ScopeError, Trust, context
 from mnemoscope.memory.api import DataSubject, Status
 from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.patience import GIVE_UP_S
@@ -418,6 +418,32 @@ async def test_calls_at_once_get_their_own(bare, enforced):
 
 
 # -- export and erasure ----------------------------------------------------------------------------
+
+
+async def test_a_purpose_that_demands_trust_finds_what_trusted_runs_wrote(bare):
+    """Facts and entities of two runs, one of which has read a page of the web."""
+    origin = Origin(demands={"payments": Trust.OWN_REFLECTION}, hold=None)
+    group = {"group_ids": [CUSTOMER]}
+    about = {"source_description": "chat", "reference_time": NOW, "group_id": CUSTOMER}
+    with scope_for_tests(rules=[origin], **PATIENT) as (scope, _sink):
+        graph = scope.guard(bare, adapter=ADAPTER)
+        for said, trust in (
+            ("guest likes tea", Trust.PERSON),
+            ("staff likes rum", Trust.OTHER_AGENT),
+        ):
+            with context(run=said), origin.reading(trust):
+                await graph.add_episode(said, said, **about)
+
+        with context(run="r-1", purpose="payments"):
+            facts = await graph.search("likes", **group)
+            found = await graph.search_("guest tea staff rum", NODE_HYBRID_SEARCH_RRF, **group)
+        with context(run="r-2"):
+            everything = await graph.search("likes", **group)
+
+    assert [each.fact for each in facts] == ["guest likes tea"]
+    assert {each.name for each in found.nodes} == {"guest", "tea"}
+    assert len(found.nodes) == len(found.node_reranker_scores)
+    assert len(everything) == 2
 
 
 async def test_a_group_is_listed_and_erased_and_the_others_stay(bare, scope_and_sink):

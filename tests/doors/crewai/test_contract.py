@@ -14,6 +14,7 @@ with warnings.catch_warnings():
     from crewai.memory.types import MemoryRecord
 
 from mnemoscope.memory.testing import AdapterCase, check_adapter
+from tests.kit.origin_recalls import check_origin
 
 (ENTRY,) = entry_points(group="mnemoscope.store_adapters", name="crewai")
 IDS = ["11111111-0000-4000-8000-000000000001", "11111111-0000-4000-8000-000000000002"]
@@ -50,15 +51,26 @@ CALLS = {
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+NOT_SIFTED = ("get_scope_info", "list_scopes", "list_categories", "count")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+def case_in(folder):
+    """Return the case of CrewAI's default storage, of a new one each time."""
+    return AdapterCase(
+        adapter=ENTRY.load(),
+        make_client=lambda: LanceDBStorage(folder / str(uuid.uuid4()), compact_every=0),
+        calls=CALLS,
+        not_called=dict.fromkeys(("flush_to_central", "close"), "another storage's"),
+        options={"owner_scope": "/customers"},
+    )
+
+
 def test_lancedb_in_a_folder_keeps_the_contract(tmp_path):
     """All that `check_adapter` asks of an adapter, of CrewAI's default storage."""
-    check_adapter(
-        AdapterCase(
-            adapter=ENTRY.load(),
-            make_client=lambda: LanceDBStorage(tmp_path / str(uuid.uuid4()), compact_every=0),
-            calls=CALLS,
-            not_called=dict.fromkeys(("flush_to_central", "close"), "another storage's"),
-            options={"owner_scope": "/customers"},
-        )
-    )
+    check_adapter(case_in(tmp_path))
+
+
+def test_origin_is_asked_of_each_recall(tmp_path):
+    """Names of scopes and categories, and sums, cannot be sifted."""
+    check_origin(case_in(tmp_path), refused=NOT_SIFTED)

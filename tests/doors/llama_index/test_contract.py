@@ -18,6 +18,7 @@ from sqlalchemy import NullPool
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from mnemoscope.memory.testing import AdapterCase, check_adapter
+from tests.kit.origin_recalls import check_origin
 
 (ENTRY,) = entry_points(group="mnemoscope.store_adapters", name="llama_index")
 ADAPTER = ENTRY.load()
@@ -90,9 +91,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_each_kind_keeps_the_contract(name, tmp_path):
-    """All that `check_adapter` asks of an adapter."""
+def case_of(name, folder):
+    """Return the case of one kind of memory or store."""
     make, calls = CASES[name]
     known = name in {"store", "store, async", "database"}
     methods = {
@@ -103,15 +103,26 @@ def test_each_kind_keeps_the_contract(name, tmp_path):
         "async_add_message",
         *ADAPTER.not_guarded,
     }
-    check_adapter(
-        AdapterCase(
-            adapter=ADAPTER,
-            make_client=make(tmp_path),
-            calls=calls,
-            not_called=dict.fromkeys(
-                methods - calls.keys(), "the same in the other colour, in a case of its own"
-            ),
-            options={"owner": str} if known else {},
-            customer=CUSTOMER if known else None,
-        )
+    return AdapterCase(
+        adapter=ADAPTER,
+        make_client=make(folder),
+        calls=calls,
+        not_called=dict.fromkeys(
+            methods - calls.keys(), "the same in the other colour, in a case of its own"
+        ),
+        options={"owner": str} if known else {},
+        customer=CUSTOMER if known else None,
     )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_kind_keeps_the_contract(name, tmp_path):
+    """All that `check_adapter` asks of an adapter."""
+    check_adapter(case_of(name, tmp_path))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_origin_is_asked_of_each_recall(name, tmp_path):
+    """Keys and sums of messages cannot be sifted."""
+    unsifted = {"get_keys", "aget_keys", "count_messages"}
+    check_origin(case_of(name, tmp_path), refused=unsifted & CASES[name][1].keys())

@@ -38,7 +38,7 @@ from .followed import FollowedWriters, Words
 from .heartbeat import Heartbeat
 from .metrics import figures, key_state_of
 from .presence import Presence, keep_roll
-from .spool import Spool
+from .spool import Spool, is_full
 
 CHECKPOINT_EVERY = 4_096
 CHECKPOINT_EVERY_S = 60.0
@@ -415,7 +415,12 @@ class AuditSink:
             raise backoff.error
         # True while it appends: one that hangs on its disk takes nothing either.
         self._spool_failed = True
-        self.spool.append(events)
+        try:
+            self.spool.append(events)
+        except AuditError as exc:
+            # That there is room again it finds out by itself, as soon as it is asked.
+            self._spool_failed = not is_full(exc)
+            raise
         self._spool_failed = False
         self._note_seen(drafts)
         self._note_waiting(events)

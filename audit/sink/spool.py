@@ -9,6 +9,7 @@ lost, and the gap in its writer's numbers is declared.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Callable, Generator, Sequence
@@ -60,6 +61,12 @@ class SpoolStats:
     events: int
     size_bytes: int
     fullest_bytes: int
+
+
+def is_full(error: AuditError) -> bool:
+    """Return whether *error* of a spool says that there is no room: in its file, or on the disk."""
+    cause = error.__cause__
+    return cause is None or (isinstance(cause, OSError) and cause.errno == errno.ENOSPC)
 
 
 def spool_of(url: str, folder: Path) -> Path:

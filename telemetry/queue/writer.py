@@ -139,6 +139,7 @@ class QueueWriter:
         self._nonces = count(1)
         self._cipher: AESGCM | None = None
         self._retry_at = float("-inf")
+        self._free_bytes: int | None = None
         self._unwritten: deque[_Coming] = deque()
         self._unwritten_bytes = 0
         self._is_unsynced = False
@@ -325,7 +326,9 @@ class QueueWriter:
 
     def _has_room(self) -> bool:
         if self._clock() < self._retry_at:
-            return False
+            if not self._has_more_space():
+                return False
+            self._retry_at = float("-inf")
         self._write_again()
         if self._is_unsynced:
             self._sync()
@@ -353,8 +356,21 @@ class QueueWriter:
     def _failed(self, exc: OSError) -> None:
         if self._clock() >= self._retry_at:  # an event that comes meanwhile puts off nothing
             self._retry_at = self._clock() + RETRY_S
+        self._free_bytes = self._free() if exc.errno == errno.ENOSPC else None
         if self._failure is None:
             self._failure = os.strerror(exc.errno) if exc.errno else str(exc)
+
+    def _has_more_space(self) -> bool:
+        """Return whether the disk was full, and has room now: that need not be waited for."""
+        before, now = self._free_bytes, self._free()
+        # More than then: what it keeps back for itself is free as well, and not to be had.
+        return before is not None and now is not None and now >= max(before + 1, ROOM_BYTES)
+
+    def _free(self) -> int | None:
+        with suppress(OSError):
+            disk = os.statvfs(self._folder)
+            return disk.f_bavail * disk.f_frsize
+        return None
 
     def _is_before_needed(self) -> bool:
         return self._before is not None and self._before.exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import os
 import sqlite3
 from contextlib import closing
 
@@ -260,6 +261,20 @@ class TestOutage:
             with pytest.raises(AuditError, match="cannot be written"):
                 sink.write([event_factory()])
             assert not sink.accepts()
+
+    def test_it_accepts_as_soon_as_the_disk_has_room(self, sink, event_factory, away, monkeypatch):
+        """Nobody has to be refused first, so that an event tells it."""
+
+        def full(*_args):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with away:
+            with monkeypatch.context() as patched:
+                patched.setattr(os, "posix_fallocate", full, raising=False)
+                with pytest.raises(AuditError, match="no space"):
+                    sink.write([event_factory()])
+                assert not sink.accepts()
+            assert sink.accepts()
 
     @pytest.mark.fault(75, "spool: EIO when it is synced", expected="an error; later each once")
     def test_a_disk_that_does_not_sync_is_an_error(

@@ -8,6 +8,7 @@ import signal
 import stat
 import threading
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -174,6 +175,9 @@ class Disk:
         self.left_bytes -= size_bytes
         os.truncate(fd, max(os.fstat(fd).st_size, start + size_bytes))
 
+    def statvfs(self, _folder):
+        return SimpleNamespace(f_bavail=self.left_bytes, f_frsize=1)
+
 
 @pytest.mark.parametrize("pieces", range(4))
 @pytest.mark.parametrize("size", [10, 1_000, 20_000])
@@ -201,6 +205,23 @@ def test_nothing_is_lost_while_the_disk_fills_and_comes_back(
     kept = [each for path in files_in(folder) for each in numbers(path, sealed=True)]
     assert kept == list(range(1, number + 1))
     assert len([each for each in caplog.messages if "takes no events" in each]) == 1
+
+
+def test_there_is_room_as_soon_as_the_disk_has_some(folder, event_factory, monkeypatch):
+    """Who was refused is so no more once somebody has made room, and before the next retry."""
+    writer = QueueWriter(folder, KEYS, 8 * MIB, clock=lambda: 0.0)
+    disk = Disk(monkeypatch, PAGE_BYTES + MIB)
+    monkeypatch.setattr(relay_writer.os, "statvfs", disk.statvfs)
+    content, number = content_again("x" * 20_000), 0
+    while writer.has_room():
+        number += 1
+        writer.append(event_factory(writer_seq=number, content=content))
+    assert not writer.has_room()
+
+    disk.left_bytes = 64 * MIB
+    assert writer.has_room()
+    assert writer.append(event_factory(writer_seq=number + 1)) is None
+    assert writer.unwritten == 0
 
 
 def test_what_waits_for_the_disk_at_the_end_is_counted(folder, event_factory, monkeypatch):

@@ -145,7 +145,7 @@ class PostgresDatabase:
         """See `Database.reading`."""
         with self._explained(), self._connected() as connection:
             if _version_of(connection) == 0:
-                raise DatabaseMissingError(f"{self.label} is empty: nothing was recorded there")
+                raise DatabaseMissingError(f"{self.label} {_empty(connection)}")
             # READ COMMITTED, the default, would show each statement another moment.
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             # An export or a check of a large log takes longer than a writer may.
@@ -294,7 +294,12 @@ class PostgresDatabase:
 
         # A pooler between here and the server may give each statement another session.
         connection = psycopg.connect(
-            self._url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_S
+            self._url,
+            autocommit=True,
+            prepare_threshold=None,
+            connect_timeout=CONNECT_S,
+            # A role's or database's own would have texts come as bytes, or names not be written.
+            client_encoding="utf-8",
         )
         try:
             self._path = _fixed_path(connection)
@@ -477,6 +482,11 @@ _MAY_WRITE = """
     END
 """
 _ONLY_OWN = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false)"
+_ELSEWHERE = """
+    SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_class c
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relname = 'audit_log' ORDER BY 1
+"""
 _SCHEMAS = "SELECT pg_catalog.current_schemas(false)"
 _HOME = """
     SELECT pg_catalog.quote_ident(s.name) FROM pg_catalog.unnest(%s::pg_catalog.text[])
@@ -545,6 +555,17 @@ def _version_of(connection: psycopg.Connection[Any]) -> int:
         return 0
     found = connection.execute("SELECT version FROM audit_schema").fetchone()
     return int(found[0]) if found else 0
+
+
+def _empty(connection: psycopg.Connection[Any]) -> str:
+    """Return what a database is where this role finds no trail: another role may find one."""
+    found: list[Any] = connection.execute(_ELSEWHERE).fetchall()
+    if not found:
+        return "is empty: nothing was recorded there"
+    return (
+        "has no trail in the schema that this role's search_path names first, and one in "
+        f"{', '.join(schema for (schema,) in found)}: set search_path, or ask as another role"
+    )
 
 
 def _migrate(connection: psycopg.Connection[Any], label: str) -> None:

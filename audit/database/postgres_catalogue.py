@@ -93,9 +93,13 @@ _PLAIN = """
         OR EXISTS(SELECT 1 FROM pg_catalog.pg_am m WHERE m.oid = c.relam AND m.amname = 'heap'))
     FROM pg_catalog.pg_class c WHERE c.oid = ANY(%s)
 """
+# Whoever owns an extension may add functions to it; those in C are a superuser's.
 _IS_OURS = """
-    n.nspname = pg_catalog.current_schema() AND NOT EXISTS(
-      SELECT 1 FROM pg_catalog.pg_depend d WHERE d.objid = {oid} AND d.deptype = 'e')
+    n.nspname = pg_catalog.current_schema() AND NOT (
+      EXISTS(SELECT 1 FROM pg_catalog.pg_depend d WHERE d.objid = {oid} AND d.deptype = 'e')
+      AND EXISTS(SELECT 1 FROM pg_catalog.pg_proc f
+        JOIN pg_catalog.pg_language l ON l.oid = f.prolang
+        WHERE f.oid = {function} AND l.lanname IN ('c', 'internal')))
 """
 _BUILT_IN = """
     NOT EXISTS(SELECT 1 FROM pg_catalog.unnest({types}) u(id)
@@ -106,14 +110,14 @@ _BUILT_IN = """
 _SHADOWS = f"""
     SELECT 'function ' || p.proname FROM pg_catalog.pg_proc p
     JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-    WHERE {_IS_OURS.format(oid="p.oid")}
+    WHERE {_IS_OURS.format(oid="p.oid", function="p.oid")}
       AND {_BUILT_IN.format(types="p.proargtypes::pg_catalog.oid[]")}
       AND EXISTS(SELECT 1 FROM pg_catalog.pg_proc own WHERE own.proname = p.proname
         AND own.pronamespace = 'pg_catalog'::pg_catalog.regnamespace)
     UNION ALL
     SELECT 'operator ' || o.oprname FROM pg_catalog.pg_operator o
     JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace
-    WHERE {_IS_OURS.format(oid="o.oid")}
+    WHERE {_IS_OURS.format(oid="o.oid", function="o.oprcode")}
       AND {_BUILT_IN.format(types="ARRAY[o.oprleft, o.oprright]")}
     UNION ALL
     SELECT 'cast to ' || pg_catalog.format_type(c.casttarget, NULL) FROM pg_catalog.pg_cast c

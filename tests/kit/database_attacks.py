@@ -693,6 +693,15 @@ def _of_pg_names() -> Iterator[Attack]:
         "CREATE FUNCTION sly(json, text) RETURNS text LANGUAGE sql AS 'SELECT $2'",
         "CREATE OPERATOR #>> (FUNCTION = sly, LEFTARG = json, RIGHTARG = text)",
     )
+    # Whoever owns an extension may have it own what was there before as well.
+    yield _statements(
+        "operator shadowed by an extension's",
+        "bigint >= numeric",
+        "CREATE FUNCTION sly(bigint, numeric) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+        "CREATE OPERATOR >= (FUNCTION = sly, LEFTARG = bigint, RIGHTARG = numeric)",
+        "ALTER EXTENSION plpgsql ADD FUNCTION sly(bigint, numeric)",
+        "ALTER EXTENSION plpgsql ADD OPERATOR >= (bigint, numeric)",
+    )
     yield _statements("cast added", "text", "CREATE CAST (text AS bigint) WITH INOUT AS IMPLICIT")
     yield _statements(
         "triggers kept from firing", "role", _set_of_database("session_replication_role = replica")

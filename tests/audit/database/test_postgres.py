@@ -236,6 +236,32 @@ class TestDatabasesThatWillNotDo:
 
         self.assert_refused(log, event_factory(), "is read-only")
 
+    @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1", "UTF8"])
+    def test_the_encoding_of_a_role_is_not_the_trails(
+        self, log, postgres_url, event_factory, encoding
+    ):
+        """Bytes in place of texts would read as an empty trail."""
+        log.append([event_factory()])
+        log.close()
+        name = postgres_url.split("?")[0].rpartition("/")[2]
+        execute(postgres_url, f"ALTER DATABASE {name} SET client_encoding = '{encoding}'")
+        log.append([event_factory(collection="\u0438\u043c\u044f")])
+
+        assert [each.collection for each in log.history(*ADA)] == [None, "\u0438\u043c\u044f"]
+
+    def test_a_trail_that_a_role_does_not_find_is_no_empty_one(
+        self, log, postgres_url, event_factory
+    ):
+        """It is said where it is: nothing recorded is another answer."""
+        log.append([event_factory()])
+        log.close()
+        name = postgres_url.split("?")[0].rpartition("/")[2]
+        for path in ("nowhere", "aside"):
+            execute(postgres_url, f"ALTER DATABASE {name} SET search_path = {path}")
+            with pytest.raises(AuditError, match="one in public"):
+                next(log.history(*ADA))
+            execute(postgres_url, "CREATE SCHEMA IF NOT EXISTS aside")
+
     def test_an_empty_database_is_an_error_and_not_an_empty_history(self, log):
         """A wrong name must not answer that no data is held."""
         with pytest.raises(AuditError, match="is empty"):

@@ -948,10 +948,10 @@ class Mnemoscope:
         """
         Wait until everything is loaded that redaction needs: detectors, word lists, language model.
 
-        Without this the first call has it loaded in the background, and waits for it, as all calls
-        do that come meanwhile: recalls within their deadlines, and then end as timeouts do, all
-        others before theirs begin. Call it when your application starts, behind the fork where a
-        server forks workers. After it no call imports or loads anything of ours.
+        Without this the first call has it loaded in the background, and waits within its deadline
+        as all calls do that come meanwhile: then they end as timeouts do. Call it when your
+        application starts, behind the fork where a server forks workers. After it no call imports
+        or loads anything of ours.
 
         Args:
             timeout_s: Seconds to wait. None: as long as it takes.

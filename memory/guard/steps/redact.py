@@ -4,21 +4,16 @@ The step that redacts a call's arguments, or refuses the call.
 Short content is redacted where the call is made. Long content, and what comes before the redactor
 is loaded, is redacted on a worker thread, so that no event loop stands still for it, within the
 call's deadline, and a few at a time: more of them would only take the processor from each other.
-A write that takes longer is redacted without its caller, where a journal can keep it. Elsewhere the
-deadline of all but recalls begins when the redactor is loaded, which a machine under load may take
-longer for than any deadline: what was to be written would be lost for that.
+A write that takes longer is redacted without its caller, where a journal can keep it.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from copy import deepcopy
 from functools import partial
 from typing import Protocol
-
-from msgspec.structs import replace
 
 from ....telemetry.process.faults import Faults
 from ...errors import ContentTooLargeError, RedactionError, RedactionTimeoutError
@@ -40,9 +35,6 @@ _MOST_WAITING = 16
 
 _LONGEST_S = 600.0
 """Seconds that it waits, and for what is being loaded."""
-
-LOAD_S = 60.0
-"""Longest that deadlines wait for what is loaded, from the first call on that met it unloaded."""
 
 
 class LateWriteKeeper(Protocol):
@@ -196,7 +188,6 @@ class Redact:
         self._places = places
         self._faults = faults
         self._clock = clock
-        self._loaded_by: float | None = None
 
     def keep_late(self, keeper: LateWriteKeeper) -> None:
         """Have *keeper*, a step, keep writes that are redacted too late. Held weakly."""
@@ -259,9 +250,6 @@ class Redact:
         try:
             if self._needs_place(work):
                 work.has_place = self._places.wait(self._until(call)) is not None
-            if call.limits is not call.plan.limits:
-                with self._loading(call, work) as (wait, most_s):
-                    self._workers.run(wait, most_s, _nothing)
             left_s = self._left_s(work, call)
             redacted = self._workers.run(
                 partial(work.run, left_s + _LONGER_S), left_s, work.outlive
@@ -277,9 +265,6 @@ class Redact:
         try:
             if self._needs_place(work):
                 work.has_place = await self._places.await_place(self._until(call)) is not None
-            if call.limits is not call.plan.limits:
-                with self._loading(call, work) as (wait, most_s):
-                    await self._workers.acall(wait, most_s, _nothing)
             left_s = self._left_s(work, call)
             redacted = await self._workers.acall(
                 partial(work.run, left_s + _LONGER_S), left_s, work.outlive
@@ -306,46 +291,7 @@ class Redact:
         )
         if (keeper := self._keeper()) is not None:
             work.keep_by(keeper, self._redact)
-        if not (work.may_be_late or self._redactor.redactor.is_prepared):
-            self._put_off(call)
         return work
-
-    def _put_off(self, call: Call) -> None:
-        """Put off the deadline of a call that would be lost for what is still being loaded."""
-        limits, now = call.limits, self._clock()
-        # A recall is no loss: it has an answer that says what it is, and an agent that waits.
-        if limits.is_recall or not limits.deadline_s:
-            return
-        if self._loaded_by is None:
-            self._loaded_by = now + LOAD_S
-        put_off_s = max(0.0, self._loaded_by - now)
-        call.limits = replace(limits, deadline_s=limits.deadline_s + put_off_s)
-
-    @contextmanager
-    def _loading(
-        self, call: Call, work: LateRedaction
-    ) -> Generator[tuple[Callable[[], None], float]]:
-        """
-        Begin the deadline that was put off, behind the body, which waits for what is loaded.
-
-        It is given how, and for how many seconds. In a place: few threads wait, however many calls.
-
-        Raises:
-            Expired: There was no place.
-        """
-        if self._needs_place(work):
-            raise Expired
-        most_s = self._until(call) - call.plan.limits.deadline_s - self._clock()
-        wait = self._redactor.redactor.wait_until_loaded
-        try:
-            yield partial(wait, max(0.0, most_s) + _LONGER_S), max(0.0, most_s)
-        except BaseException:
-            work.has_place = False
-            self._places.leave()
-            raise
-        passed_s = max(0.0, self._clock() - call.started)
-        own = call.plan.limits
-        call.limits = replace(own, deadline_s=own.deadline_s + passed_s)
 
     def _needs_place(self, work: LateRedaction) -> bool:
         """Return whether the caller waits for a place: nobody does so in its stead."""

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...audit.queries.text_extraction import text_of
-from ...telemetry.text import json_text
+from ...telemetry.text import json_text, one_line
 from ..toolkit.type_guards import is_dict
 from .output import minute, table
 
@@ -97,7 +97,7 @@ def goldens_screen(answers: Sequence[GateGolden]) -> RenderableType:
     for each in answers:
         composite = each.evidence["composite"]
         made.add_row(
-            each.name,
+            Text(one_line(each.name)),
             each.expect,
             Text(each.said, "" if each.is_right else "bold red"),
             "" if composite is None else f"{composite:.2f}",

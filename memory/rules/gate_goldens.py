@@ -84,6 +84,8 @@ def read_goldens(path: Path) -> list[GateGolden]:
 
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: it is not UTF-8") from None
     # A date that is none, and brackets without end, are no `YAMLError`.
     except (yaml.YAMLError, ValueError, RecursionError):
         raise ConfigurationError(f"{path}: it is no YAML") from None

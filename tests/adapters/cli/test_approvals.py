@@ -470,6 +470,25 @@ def test_a_file_of_something_else_ends_in_a_line(tmp_path, capfd, text, code, sa
     assert "marzipan" not in line
 
 
+def test_a_file_of_another_encoding_ends_in_a_line(tmp_path, capfd):
+    """Which says what is expected."""
+    file = tmp_path / "goldens.yaml"
+    file.write_bytes("- {name: Größe, expect: pass}".encode("latin-1"))
+
+    assert run(["approvals", "check", str(file), "--gate", f"{HERE}:GATE"]) == 4
+    assert capfd.readouterr().err.endswith("it is not UTF-8\n")
+
+
+def test_the_name_of_a_golden_is_text_and_nothing_else(tmp_path, capfd):
+    """Neither markup nor a command for the terminal."""
+    text = '- {name: "a [/b] [red]c \\e[2J\\u202e", draft: hi, values: {amount: 30}, expect: pass}'
+
+    assert check_goldens(tmp_path, text) == 3
+    shown = capfd.readouterr().out
+    assert "a [/b] [red]c" in shown
+    assert not {"\x1b", "\u202e"} & {*shown}
+
+
 def test_each_mistake_of_a_file_has_a_line(tmp_path, capfd):
     """So that a file is mended once, and not once for each."""
     text = "- {name: a, expects: pass}\n- {name: b, expect: passed, steps: x}\n- 7\n"

@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from ...memory import api
+from ..toolkit.owned_records import OwnerCheck
 from .model_calls import count_model_calls
-from .records import Owners, content, recorded, refuse, sift
+from .records import Owners, by_ids, content, recorded, refuse, sift
 from .subject_data import StoredRecords
 
 # Not import statements, here and beside: what checks types runs where this framework is not.
@@ -33,8 +34,8 @@ def _rows(root: str | None) -> dict[str, api.Method]:
     listed: Any = {"sift": sift, "only": owners.only if owned else None}
     narrowed: Any = {**seen, "confine": narrow if owned else None}
     tree: Any = {**narrowed, "confine": parent if owned else None}
-    changed: Any = {**same, "written": recorded}
-    write: Any = {**changed, "confine": owners.owned if owned else None}
+    write: Any = {**same, "written": recorded, "confine": owners.owned if owned else None}
+    by_id: Any = {**same, "confine": by_ids if owned else refuse}
     rows = api.method_table(
         api.recall("search", neutral=lambda _: [], **narrowed, **listed),
         api.recall("list_records", neutral=lambda _: [], **narrowed, **listed),
@@ -44,9 +45,9 @@ def _rows(root: str | None) -> dict[str, api.Method]:
         api.recall("list_categories", neutral=lambda _: {}, **narrowed, only=lambda _, __: {}),
         api.recall("count", neutral=lambda _: 0, **same),
         api.remember("save", neutral=lambda _: None, **write),
-        api.remember("update", "update_memory", neutral=lambda _: None, **changed),
-        api.remember("touch_records", "update_memory", neutral=lambda _: None, **same),
-        api.forget("delete", deletes=api.Deletes.IDS, **same),
+        api.remember("update", "update_memory", neutral=lambda _: None, **write),
+        api.remember("touch_records", "update_memory", neutral=lambda _: None, **by_id),
+        api.forget("delete", deletes=api.Deletes.IDS, **by_id),
         api.forget("reset", deletes=api.Deletes.EVERYTHING, **same),
     )
     return {**rows, **{f"a{name}": rows[name] for name in ("save", "search", "delete")}}
@@ -62,12 +63,18 @@ def bind(
     ``/customers/c-42`` is one's. Without it no record says whose it is: events name the context's
     customer, ``tenancy="enforce"`` refuses calls in it, and nothing is exported or erased.
     """
-    rows = _rows(owner_scope)
+    rows, owners = _rows(owner_scope), Owners(owner_scope)
     count_model_calls(services.accounting)
+    check = OwnerCheck(
+        lambda given: [client.get_record(each) for each in owners.ids(given)],
+        lambda found: (owners.of(each.scope) for each in found if each is not None),
+    )
+    enforces = owner_scope is not None and services.policy.enforce_tenancy
     return api.StoreBinding(
         methods={name: row for name, row in rows.items() if hasattr(client, name)},
         caller_mistakes=(MISTAKE,),
-        subject_data=StoredRecords(client, Owners(owner_scope)),
+        subject_data=StoredRecords(client, owners),
+        around=(check,) if enforces else (),
         shared=False,
     )
 

@@ -116,6 +116,11 @@ class Owners:
             **({"records": mine} if "records" in arguments else {"record": mine[0]}),
         }
 
+    def ids(self, arguments: Arguments) -> list[str]:
+        """Return the ids of the records that a call changes or deletes, if it names them."""
+        own = [each.id for each in written(arguments)]
+        return [*own, *(arguments.get("record_ids") or ())]
+
     def only(self, answer: Any, customer: str) -> Any:
         """Return *answer* without records that are not *customer*'s."""
         return _kept(answer, lambda each: self.of(each.scope) == customer)
@@ -131,6 +136,11 @@ class Owners:
 def refuse(_arguments: Arguments, _customer: str) -> Arguments:
     """Refuse a call in a customer's context: a storage takes any id, and ``/c-10`` for ``/c-1``."""
     raise ScopeError("tenancy is enforced: CrewAI's storages do not confine this to one customer")
+
+
+def by_ids(arguments: Arguments, customer: str) -> Arguments:
+    """Return a call by ids as it is, since whose they are is looked up. Refuse any other."""
+    return arguments if arguments.get("record_ids") else refuse(arguments, customer)
 
 
 def content(arguments: Arguments) -> Arguments:

@@ -14,6 +14,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of the modules that it replaces as it is imported
     from crewai import Agent, Crew, Memory, Task
     from crewai.events import crewai_event_bus
+    from crewai.flow.flow import Flow, listen, start
     from crewai.memory.storage.backend import StorageBackend
     from crewai.memory.storage.lancedb_storage import LanceDBStorage
     from crewai.memory.types import MemoryRecord
@@ -295,6 +296,52 @@ def test_with_tenancy_enforced_a_scope_is_its_customers(watch, asked):
                 refused()
     with context(customer="c-10"):
         assert [each.content for each in storage.list_records()] == ["coffee"]
+
+
+def test_with_tenancy_enforced_a_customers_own_are_changed_by_their_ids(watch, asked):
+    """As CrewAI does where it merges two memories, or has recalled one."""
+    storage = watch(tenancy="enforce").scope.guard(LanceDBStorage(), owner_scope="/customers")
+    tea, rum = record("tea", "/notes"), record("rum", "/notes")
+    with context(customer="c-1"):
+        storage.save([tea, rum])
+
+        storage.update(tea.model_copy(update={"content": "green tea"}))
+        storage.touch_records([tea.id])
+        deleted = storage.delete(record_ids=[rum.id])
+        with pytest.raises(ScopeError):
+            storage.delete(scope_prefix="/customers/c-1")
+
+        assert deleted == 1
+        (left,) = storage.list_records()
+        assert (left.content, left.scope) == ("green tea", "/customers/c-1/notes")
+
+
+def test_a_flow_remembers_in_the_guarded_storage(watch, asked):
+    """The quick start of memory in flows: the flow is given a memory as it is made."""
+    watched = watch()
+    storage = watched.scope.guard(LanceDBStorage(), owner_scope="/customers")
+    memory = Memory(storage=storage, root_scope="/customers/c-1")
+
+    class ResearchFlow(Flow):
+        @start()
+        def gather(self):
+            self.remember([f"Ask {ADA}.", "Qdrant scales."], scope="/research")
+
+        @listen(gather)
+        def analyze(self):
+            return [each.record.content for each in self.recall("research")]
+
+    with context(customer="c-1", feature="research"):
+        found = ResearchFlow(memory=memory).kickoff()
+
+    crewai_event_bus.flush()
+    assert sorted(found) == ["Ask <EMAIL_ADDRESS>.", "Qdrant scales."]
+    assert {each.scope for each in storage.list_records()} == {"/customers/c-1/research"}
+    told = [each for each in watched.events() if each.feature == "research"]
+    used = [each.usage.input_tokens for each in told if each.usage]
+    assert used == [100] * len(asked)
+    assert [each.method for each in told].count("save") == 1
+    assert ADA.encode() not in watched.held()
 
 
 def test_without_owners_nothing_is_claimed(watch, asked):

@@ -39,9 +39,10 @@ _UNUSUAL = compile_later(
     rf"(?i:{_RARE_TYPES})\b(?![ ]+[a-z]+ing\b)"
 )
 # A full stop behind a whole word ends the sentence: only what is short is abbreviated.
-_TYPE_FIRST = rf"(?:(?:{_PREFIXES})(?!\w)(?:(?<!\w{{5}})\.)?[ ]|c/[ ]?)"
+_TYPE_FIRST = rf"(?:(?:{_PREFIXES})(?!\w)(?:(?<!\w{{5}})\.)?[ ]|c/\.?[ ]?)"
 _PREFIXED = compile_later(
-    rf"\b(?:{_HOUSE})?{_TYPE_FIRST}(?:{_WORD}[ ]+){{0,5}}{_WORD}[ ]?,?[ ]+(?:n\.?[º°o]?\.?[ ]?"
+    rf"\b(?:{_HOUSE})?{_TYPE_FIRST}(?:{_WORD}[ ]+){{0,5}}{_WORD}(?:[ ]?,[ ]*|[ ]+)"
+    r"(?:n\.?[º°o]?\.?[ ]?"
     rf"|nr\.?[ ]|n[úu]m(?:ero)?\.?[ ]|nummer[ ])?{_NUMBER}(?!\w)"
     rf"|\b{_TYPE_FIRST}\d{{1,2}}[ ]de[ ]{_WORD},?[ ](?:n[º°o.]?\.?[ ]?)?{_NUMBER}(?!\w)"
     rf"|\b{_HOUSE}{_TYPE_FIRST}{_WORD}(?:[ ]{_WORD}){{0,4}}",

@@ -383,10 +383,9 @@ class Redaction(msgspec.Struct, eq=False):
             return ()
         return self._redactor.find_plain(many, self._known, self._pace)
 
-    def _redact_text(self, text: Any, role: TextRole, label: str = "") -> str:
-        if not isinstance(text, str):
-            kind = code_class(text.__class__).__qualname__
-            raise RedactionError(f"expected text, not a {kind}", kind=kind)
+    def _redact_text(self, text: str, role: TextRole, label: str = "") -> str:
+        if type(text) is not str:
+            text = _exact_text(text)
         self._left -= len(text) + TEXT_CHARS
         if self._left < 0:
             return self._redact_excess(text, role)
@@ -424,6 +423,19 @@ class Redaction(msgspec.Struct, eq=False):
         self._left = 0
         self._count([(_OVERSIZE, 1)])
         return redacted + OVERSIZE
+
+
+def _exact_text(text: Any) -> str:
+    """
+    Return *text*, of a subclass, as it is: no method of the application's says what it is.
+
+    Raises:
+        RedactionError: It is none.
+    """
+    if not isinstance(text, str):
+        kind = code_class(text.__class__).__qualname__
+        raise RedactionError(f"expected text, not a {kind}", kind=kind)
+    return str.__str__(text)
 
 
 _OVERSIZE = "OVERSIZE"

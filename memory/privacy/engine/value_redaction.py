@@ -331,14 +331,22 @@ def _unless_text(value: Any, text: str, redactor: ValueRedactor) -> Any:
 
 
 def _string(value: str, redactor: ValueRedactor) -> str:
-    redacted = redactor.text(str.__str__(value))
-    return value if redacted == value else redacted
+    # By no method of its class's: one may say of itself what it likes, that it is equal too.
+    text = str.__str__(value)
+    redacted = redactor.text(text)
+    return value if redacted == text and not _has_more(value) else redacted
+
+
+def _has_more(value: Any) -> bool:
+    """Return whether an object of a subclass has attributes beside what it is."""
+    return bool(getattr(value, "__dict__", None))
 
 
 def _enum(value: Enum, redactor: ValueRedactor) -> Any:
     """Return a member, or what it stands for, redacted: classes of members can be made of data."""
-    redacted = redactor.redact(value.value)
-    return value if redacted == value.value else redacted
+    held = value.value
+    redacted = redactor.redact(held)
+    return value if _type_of(redacted) is _type_of(held) and redacted == held else redacted
 
 
 def _sequence(value: Any, redactor: ValueRedactor) -> Any:
@@ -353,12 +361,17 @@ def _mapping_of_kind(value: Any, redactor: ValueRedactor) -> Any:
     result = copy(value)
     result.clear()
     result.update(walked)
+    # A class of the application's may have kept what it was told to let go.
+    if dict(dict.items(result)) != walked:
+        return walked
     return _redact_attributes(result, redactor)
 
 
 def _list_of_kind(value: Any, redactor: ValueRedactor) -> Any:
-    result = copy(value)
-    result[:] = [redactor.redact(item) for item in value]
+    walked, result = [redactor.redact(item) for item in value], copy(value)
+    result[:] = walked
+    if list.copy(result) != walked:
+        return walked
     return _redact_attributes(result, redactor)
 
 
@@ -381,8 +394,10 @@ def _slice(value: slice, redactor: ValueRedactor) -> slice:
 
 
 def _bytes(value: Any, redactor: ValueRedactor) -> Any:
-    redacted = _without_text(value, redactor.text)
-    return value if redacted == value else type(value)(redacted)
+    kind = bytes if isinstance(value, bytes) else bytearray
+    held = kind.__getitem__(value, slice(None))  # as in `_string`
+    redacted = _without_text(held, redactor.text)
+    return value if redacted == held and not _has_more(value) else kind(redacted)
 
 
 def _without_text(held: Any, redact: Callable[[str], str]) -> bytes:
@@ -411,8 +426,9 @@ def _is_text(held: Any) -> bool:
 
 
 def _path(value: PurePath, redactor: ValueRedactor) -> PurePath:
-    redacted = redactor.text(str(value))
-    return value if redacted == str(value) else type(value)(redacted)
+    text = PurePath.__str__(value)  # as in `_string`
+    redacted = redactor.text(text)
+    return value if redacted == text else type(value)(redacted)
 
 
 def _pattern(value: re.Pattern[Any], redactor: ValueRedactor) -> re.Pattern[Any]:

@@ -235,3 +235,90 @@ def test_keys_that_become_one_are_refused(redaction):
     """Losing an entry in silence is no redaction."""
     with pytest.raises(RedactionError, match="became one"):
         redaction.value({"Ada@example.com": 1, "ada@example.com": 2})
+
+
+def lying(kind):
+    """Return a subclass of *kind* whose methods say that it is harmless, equal and empty."""
+
+    def harmless(_self, *_args):
+        return kind(b"x") if kind in {bytes, bytearray} else kind("x") if kind is str else kind()
+
+    said = {
+        "__eq__": lambda _self, _other: True,
+        "__ne__": lambda _self, _other: False,
+        "__hash__": kind.__hash__,
+        "__len__": lambda _self: 0,
+        "__bool__": lambda _self: False,
+        "__contains__": lambda _self, _item: False,
+        "__repr__": lambda _self: "x",
+        "__str__": lambda _self: "x",
+        "__iter__": lambda _self: iter(()),
+        "__getitem__": harmless,
+        "__setitem__": lambda _self, _key, _item: None,
+        **dict.fromkeys(("encode", "decode", "lower", "strip", "split", "copy"), harmless),
+        **dict.fromkeys(("clear", "update", "pop", "extend"), lambda _self, *_args: None),
+        **dict.fromkeys(("items", "keys", "values"), lambda _self: ()),
+        **dict.fromkeys(("isascii", "isprintable", "isspace"), lambda _self: True),
+        "__copy__": lambda self: self,
+    }
+    return type(f"Lying{kind.__name__.title()}", (kind,), said)
+
+
+LIARS = {
+    "str": lying(str)(f"mail {MAIL}"),
+    "one id": lying(str)(MAIL),
+    "bytes": lying(bytes)(MAIL.encode()),
+    "bytearray": lying(bytearray)(MAIL.encode()),
+    "list": lying(list)([MAIL]),
+    "dict": lying(dict)({"who": MAIL}),
+    "key": {lying(str)(MAIL): 1},
+    "tuple": lying(tuple)([MAIL]),
+    "enum": enum.Enum("Kind", {"who": lying(str)(MAIL)})["who"],
+}
+
+
+def held(value):
+    """Return what is really in *value*, by the methods of its base class."""
+    if isinstance(value, enum.Enum):
+        return held(value.value)
+    for kind in (str, bytes, bytearray):
+        if isinstance(value, kind):
+            return kind.__repr__(value)
+    if isinstance(value, dict):
+        return [(held(key), held(item)) for key, item in dict.items(value)]
+    if isinstance(value, list | tuple):
+        kind = list if isinstance(value, list) else tuple
+        return [held(each) for each in kind.__iter__(value)]
+    return repr(value)
+
+
+@pytest.mark.parametrize("nested", [lambda value: value, lambda value: {"a": [value]}])
+@pytest.mark.parametrize("liar", LIARS)
+def test_what_a_value_says_of_itself_is_not_believed(redaction, liar, nested):
+    """By whatever of its methods it is asked."""
+    try:
+        redacted = redaction.value(nested(LIARS[liar]))
+    except RedactionError:
+        return
+
+    assert MAIL not in str(held(redacted))
+
+
+@pytest.mark.parametrize("of", ["text", "label", "identifier"])
+def test_a_text_that_lies_is_redacted_as_it_is(redaction, of):
+    """Wherever an adapter has one text."""
+    redacted = getattr(redaction, of)(LIARS["str"])
+
+    assert (type(redacted), MAIL in redacted) == (str, False)
+
+
+def test_what_a_text_has_beside_itself_goes(redaction):
+    """An attribute is not read by what redacts texts."""
+
+    class Noted(str):
+        __slots__ = ("__dict__",)
+
+    noted = Noted("tea")
+    noted.by = MAIL
+
+    assert type(redaction.value([noted])[0]) is str

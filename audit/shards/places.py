@@ -52,6 +52,19 @@ def spool_of_shard(spool: Path, number: int) -> Path:
     return spool.with_name(f"shard{number}-{spool.name}") if number else spool
 
 
+def spools_beside(spool: Path) -> dict[int, Path]:
+    """
+    Return the spools of all shards that have a file, by number. *spool* is that of the first.
+
+    Raises:
+        OSError: They cannot be listed.
+    """
+    name = re.compile(rf"(?:shard(\d+)-)?{re.escape(spool.name)}\.")
+    found = filter(None, (name.match(each.name) for each in spool.parent.iterdir()))
+    numbers = sorted({int(each[1] or 0) for each in found})
+    return {number: spool_of_shard(spool, number) for number in numbers}
+
+
 def make_schema(url: str, number: int) -> None:
     """
     Make the schema of a shard, where shards are schemas and it is not there yet.

@@ -11,22 +11,18 @@ from typing import Any, Never
 from ...telemetry.delivery.registry import SinkContext
 from ...telemetry.event.event import VERDICT, Event
 from ...telemetry.process.fork_lock import ForkLock
-from ..database.errors import AuditError, UnknownSubjectError
+from ..database.errors import AuditError, UnknownSubjectError, reason_of
 from ..log import AuditLog
 from ..queries import reading
 from ..sink.factory import open_log, spool_in, url_in
-from ..sink.spool import spool_stats
-from ..store.departed import recorded_ranges
+from ..sink.spool import waiting_files
+from ..store.departed import UnsettledError, recorded_ranges
 from ..store.person_lookup import CustomerQuery, OtherSpellings, Person
-from ..store.shard_count import SHARDS, shard_count
+from ..store.shard_count import SHARDS, say_shards, shard_count
 from ..store.snapshot import Snapshot
-from .places import make_schema, shard_map, spool_of_shard, url_of
+from .places import make_schema, shard_map, spool_of_shard, spools_beside, url_of
 from .super_checkpoint import signed_shards
 from .unnamed import unnamed_seqs
-
-
-class UnsettledError(AuditError):
-    """What a writer that is gone has lost cannot be told: something of it is under way."""
 
 
 class ShardedLog(AuditLog):
@@ -77,7 +73,7 @@ class ShardedLog(AuditLog):
 
     def _prepare(self, number: int) -> None:
         if self._count() < self.configured:
-            self._first.append_log_event(SHARDS, {"shards": self.configured})
+            say_shards(self._first.tables, SHARDS, {"shards": self.configured})
         make_schema(url_in(self._context), number)
 
     @property
@@ -101,12 +97,18 @@ class ShardedLog(AuditLog):
             UnsettledError: More may be on their way to one of them.
         """
         found: list[tuple[int, int]] = []
+        # First: what leaves a spool meanwhile is in a log. And by the files that there are: a shard
+        # whose writers were killed at once has events that no log tells of.
+        try:
+            spools = spools_beside(spool_in(self._context))
+            waiting = [each for each in spools if each != number and waiting_files(spools[each])]
+        except OSError as exc:
+            raise UnsettledError(f"the audit spools cannot be read: {reason_of(exc)}") from exc
+        if waiting:
+            raise UnsettledError(f"events wait in the spool of audit shard {waiting[0]}")
         for other, log in enumerate(self.shards):
             if other == number:
                 continue
-            # First: what leaves the spool meanwhile is in the log.
-            if log.spool_path is not None and spool_stats(log.spool_path).events:
-                raise UnsettledError(f"events wait in the spool of audit shard {other}")
             try:
                 with log.begun() as snapshot:
                     found += (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from ...telemetry.delivery.drain import Drain
@@ -16,8 +15,7 @@ from ..record.spool_numbers import Range
 from ..sink.deliveries import Deliveries
 from ..sink.factory import sink_of
 from ..sink.sink import AuditSink
-from ..store.roll import Roll
-from .sharded_log import ShardedLog, UnsettledError, sharded_log
+from .sharded_log import ShardedLog, sharded_log
 from .super_checkpoint import SuperSigner
 
 
@@ -98,10 +96,6 @@ class ShardSink(AuditSink):
     def elsewhere(self, writer: str) -> Sequence[Range]:
         """Return the numbers of a writer that are in other shards."""
         return self._all.recorded_beside(self._number, writer)
-
-    def _declare_departed(self, roll: Roll) -> None:
-        with suppress(UnsettledError):  # its entry stays, for the next look
-            super()._declare_departed(roll)
 
     def _note_seen(self, drafts: Sequence[UnplacedEvent]) -> None:
         self._count_others()

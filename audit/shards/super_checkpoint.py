@@ -23,7 +23,7 @@ from ..log import AuditLog
 from ..proof.merkle import Frontier, Prover, leaf_hash, root_of
 from ..proof.note import Checkpoint, Signer, checkpoint_text, parse_checkpoint, verified
 from ..store.checkpoints import Announce, nowhere
-from ..store.shard_count import SHARDS_SIGNED
+from ..store.shard_count import SHARDS_SIGNED, say_shards
 from ..store.snapshot import Snapshot
 from ..store.tree import StoredHashes
 from ..store.writer import signer_of
@@ -111,9 +111,12 @@ class SuperSigner:
             text = checkpoint_text(f"{origin}{SUFFIX}", len(lines), _root(lines), *lines)
             note = signer_of(origin, self._trail.ring).sign(text)
             self.announce(note)
-            for number, log in enumerate(self._logs):
+            said = {"shards": len(lines), "note": note}
+            if not say_shards(self._logs[0].tables, SHARDS_SIGNED, said):
+                return None
+            for number, log in enumerate(self._logs[1:], 1):
                 if lines[number].split()[1] not in {_NONE, _UNREAD}:
-                    log.append_log_event(SHARDS_SIGNED, {"shards": len(lines), "note": note})
+                    log.append_log_event(SHARDS_SIGNED, said)
             self._lines = [_line(number, each) for number, each in enumerate(shards)]
         except AuditError as exc:
             logger.warning("no checkpoint over the audit shards: %s", exc)

@@ -29,7 +29,7 @@ from ..record.sealing import UnplacedEvent, draft
 from ..record.sequence_gaps import SequenceGap, WriterCounters
 from ..record.spool_numbers import TAKEN, Range, merged
 from ..store.checkpoints import Announce, nowhere
-from ..store.departed import Departed, declare_departed
+from ..store.departed import Departed, UnsettledError, declare_departed
 from ..store.roll import Roll, roll_beside
 from .announcer import Announcer
 from .backoff import Backoff, SinkStats, backoff_after
@@ -192,7 +192,7 @@ class AuditSink:
         Return the numbers of a writer that are in other logs.
 
         Raises:
-            AuditError: That cannot be told now.
+            UnsettledError: That cannot be told now.
         """
         return ()
 
@@ -470,10 +470,10 @@ class AuditSink:
         self._leave_overflow()
         # A folder is read for it, so that it is looked at once a minute and not with each batch.
         if self._left or self._clock() >= self._look_at:
-            self._adopt(spool)
+            is_settled = self._adopt(spool)
             self._left = self._left_bytes = 0
             self.stats.oldest_waiting_us = None
-            self._look_at = self._clock() + _LOOK_EVERY_S
+            self._look_at = self._clock() + (_LOOK_EVERY_S if is_settled else _BEAT_S)
 
     def _leave_overflow(self) -> None:
         """Close the file of what was spilled: it is taken over as that of another process is."""
@@ -484,12 +484,12 @@ class AuditSink:
                 self._left_bytes += overflow.size_bytes
                 overflow.close()
 
-    def _adopt(self, spool: Spool) -> None:
+    def _adopt(self, spool: Spool) -> bool:
         # First what they left, then what is missing: else a loss would be declared that is on the
         # disk.
         adopted = spool.adopt(self._record, self._gaps.append, self._taken)
-        if self._presence.roll is not None:
-            self._declare_departed(self._presence.roll)
+        roll = self._presence.roll
+        is_settled = roll is None or self._declare_departed(roll)
         # What this process spilled was never in danger, and comes round with every burst.
         if (left := adopted - self._left) > 0:
             logger.warning(
@@ -497,21 +497,45 @@ class AuditSink:
                 left,
                 self.log.label,
             )
+        return is_settled
 
     def _taken(self, name: str, numbers: list[Range]) -> None:
         """Note that records of an earlier release's spool with these numbers are in the log."""
         self.log.append_log_event(TAKEN, {"spool": name, "numbers": numbers})
 
-    def _declare_departed(self, roll: Roll) -> None:
+    def _declare_departed(self, roll: Roll) -> bool:
+        """Declare what is missing of processes that are gone; False: of some it cannot be told."""
         self._settle()  # what a spool that was taken over says is lost comes first
         for gone in roll.gone():
-            there = self.elsewhere(gone.writer)
+            try:
+                self._look_for_left()
+                there = self.elsewhere(gone.writer)
+            except UnsettledError:  # its entry stays, for the next look
+                return False
             lost = declare_departed(self.log.tables, gone, there)
             self.stats.lost += lost
             if lost:
                 logger.error(
                     "%d events of a process that is gone are lost to the audit trail", lost
                 )
+        return True
+
+    def _look_for_left(self) -> None:
+        """
+        Look whether a process that is gone may have left something that is not in the log yet.
+
+        Raises:
+            UnsettledError: It may.
+        """
+        try:
+            has_others = self.spool is not None and self.spool.has_others(
+                *([self._overflow] if self._overflow is not None else ())
+            )
+        except OSError as exc:
+            raise UnsettledError(f"the audit spool cannot be read: {reason_of(exc)}") from exc
+        # Locked by whoever takes it over, or left since this process looked: it was not yet gone.
+        if has_others:
+            raise UnsettledError("events of other processes wait in the spool")
 
     def _say(
         self, said: Sequence[Words], drafts: Sequence[UnplacedEvent] = (), *, is_quiet: bool = False

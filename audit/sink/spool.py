@@ -118,6 +118,24 @@ def spool_stats(path: Path) -> SpoolStats:
     return SpoolStats(events, sum(sizes), max(sizes))
 
 
+def waiting_files(path: Path) -> list[Path]:
+    """
+    Return the files of the spool at *path* in which events wait, of all processes.
+
+    Raises:
+        OSError: That cannot be told.
+    """
+    found = [each for each in _listed(path) if _events_in(lambda p: state_of(p).counter, each)]
+    return found + [each for each in earlier_files(path) if _events_in(events_in_earlier, each)]
+
+
+def _events_in(count: Callable[[Path], int], path: Path) -> int:
+    try:
+        return count(path)
+    except FileNotFoundError:  # whoever removed it has recorded them
+        return 0
+
+
 class Spool:
     """
     The spool of one process. Not thread-safe. Opens nothing until something has to wait.
@@ -160,6 +178,11 @@ class Spool:
     def pending(self) -> int:
         """The number of this process's events that wait."""
         return self._events
+
+    @property
+    def file_path(self) -> Path | None:
+        """This process's file, if it has one."""
+        return self._file.path if self._file is not None else None
 
     @property
     def size_bytes(self) -> int:
@@ -255,6 +278,19 @@ class Spool:
     def has_left(self) -> bool:
         """Return whether processes that are gone may have left something."""
         return any(map(_is_left, _queued(self.path))) or bool(earlier_files(self.path))
+
+    def has_others(self, *own: Spool) -> bool:
+        """
+        Return whether events of other processes wait, as do those that somebody takes over now.
+
+        Args:
+            own: More spools of this process.
+
+        Raises:
+            OSError: That cannot be told.
+        """
+        files = {each.file_path for each in (self, *own)}
+        return any(each not in files for each in waiting_files(self.path))
 
     def accepts(self) -> bool:
         """Return whether the next events can be kept."""
@@ -407,12 +443,16 @@ def _random_part() -> str:
 
 
 def _queued(path: Path) -> list[Path]:
-    start = f"{path.name}."
     with suppress(OSError):
-        # Not by `glob`, to which the name of a configured path may be a pattern.
-        found = (each for each in path.parent.iterdir() if each.name.startswith(start))
-        return sorted(each for each in found if each.name.endswith(SUFFIX))
+        return _listed(path)
     return []
+
+
+def _listed(path: Path) -> list[Path]:
+    start = f"{path.name}."
+    # Not by `glob`, to which the name of a configured path may be a pattern.
+    found = (each for each in path.parent.iterdir() if each.name.startswith(start))
+    return sorted(each for each in found if each.name.endswith(SUFFIX))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..database.database import ReadConnection, WriteConnection, log_events
+from ..database.errors import AuditError
 from ..record.sequence_gaps import UNDER_WAY, UNKNOWN_END, SequenceGap
 from ..record.spool_numbers import outside
 from ..record.writer_events import ENDED, STOPPED, about, is_durable
@@ -20,6 +21,10 @@ _RECORDED = """
       FROM audit_event WHERE kind = 'operation'{}) numbered
     GROUP BY writer_id, run
 """
+
+
+class UnsettledError(AuditError):
+    """What a writer that is gone has lost cannot be told: something of it may be under way."""
 
 
 class Departed(NamedTuple):

@@ -89,9 +89,15 @@ def attached(url: str | Path, folder: Path, mode: str) -> tuple[AuditSink, Drain
     log = AuditLog(url, KEYS)
     spool = Spool(folder / "audit.spool", log.ring, content=content_again)
     sink = AuditSink(log, spool, mode=mode, checkpoint_every_s=CHECKPOINT_EVERY_S)
-    drain = Drain([sink])
-    sink.attach(drain)
-    return sink, drain
+    return sink, drain_of(sink)
+
+
+def drain_of(*sinks: AuditSink) -> Drain:
+    """Return a drain that *sinks* are attached to, as those of an application are."""
+    drain = Drain(sinks)
+    for each in sinks:
+        each.attach(drain)
+    return drain
 
 
 def write_for_ever(url: str | Path, folder: Path, mode: str, told: mmap.mmap) -> None:

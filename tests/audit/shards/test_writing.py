@@ -11,10 +11,10 @@ from contextlib import closing
 import pytest
 
 from mnemoscope.audit import AuditError
-from mnemoscope.audit.shards.super_checkpoint import SuperSigner
 from mnemoscope.memory import context
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.sharded_trails import TENANTS, recaller
+from tests.kit.takeovers import taker
 
 
 def test_each_tenant_is_in_one_shard(sharded):
@@ -146,10 +146,8 @@ def test_who_has_written_nothing_leaves_nothing(sharded):
 def test_one_process_signs_over_the_shards_for_all_within_a_minute(sharded):
     """Each signs as it ends, besides."""
     sharded.write(2, TENANTS)
-    trail = sharded.log(2)
 
-    SuperSigner(trail, trail.shards).sign_if_due()
-    trail.close()
+    taker(sharded, 2)()
 
     assert _said(sharded.log().shards[0], "shards.signed") == 1
 

@@ -1,0 +1,89 @@
+"""What a writer has left is no loss, whoever takes it over, and whatever others do meanwhile."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import count
+
+import orjson
+import pytest
+
+from tests.kit.interleaving import interrupted
+from tests.kit.sharded_trails import TENANTS, ShardedTrail
+from tests.kit.takeovers import GoneWriter, taker
+
+pytestmark = [pytest.mark.long, pytest.mark.forks_often]
+
+
+@pytest.fixture(autouse=True)
+def no_threads(monkeypatch):
+    """Let nobody look but who is told to."""
+    monkeypatch.setattr(
+        "mnemoscope.audit.sink.heartbeat.Heartbeat.start", lambda *_args, **_options: None
+    )
+
+
+ONE_SHARD = TENANTS[:1] * 12
+"""The tenants of a writer whose events are all of one shard."""
+
+
+def copied(trail, folder):
+    """Return a trail that is as another one was left."""
+    shutil.copytree(trail.folder, folder)
+    return ShardedTrail(folder)
+
+
+def said(trail, name):
+    """Return what shards say by an event of that name."""
+    found = []
+    for log in trail.log(3).shards:
+        with log.begun() as snapshot:
+            if snapshot is not None:
+                statement = "SELECT header FROM audit_event WHERE operation = ?"
+                rows = snapshot.execute(statement, (name,)).fetchall()
+                found += [orjson.loads(bytes(header))["data"] for (header,) in rows]
+    return found
+
+
+def settled(trail, tenants):
+    """Have two more processes look, and return what is declared as lost."""
+    for _ in range(2):
+        taker(trail, 3)()
+    assert trail.log(3).count() == len(tenants)
+    assert len(said(trail, "writer.ended")) == 3
+    assert not [*trail.folder.glob("roll-*")]
+    return [each for each in said(trail, "audit.gap") if each["reason"] != "under_way"]
+
+
+@pytest.mark.parametrize(("first", "other"), [(2, 3), (3, 2), (3, 3)])
+def test_two_processes_take_over_what_one_has_left(tmp_path, first, other):
+    """Both at once, the one between any two steps of the other."""
+    left = ShardedTrail(tmp_path / "left")
+    left.folder.mkdir()
+    GoneWriter(left, 3, TENANTS).end()
+
+    for step in count(1):
+        trail = copied(left, tmp_path / f"trail-{step}")
+        look, look_too = taker(trail, first), taker(trail, other)
+        if not interrupted(look, trail.folder, step, look_too):
+            break
+        assert (step, settled(trail, TENANTS)) == (step, [])
+        shutil.rmtree(trail.folder)
+    assert step > 20
+
+
+@pytest.mark.parametrize("tenants", [TENANTS, ONE_SHARD])
+def test_a_process_looks_while_another_one_is_killed(tmp_path, tenants):
+    """Between any two of its steps: what it saw before of the other one is no longer so."""
+    for step in count(1):
+        trail = ShardedTrail(tmp_path / f"trail-{step}")
+        trail.folder.mkdir()
+        writer = GoneWriter(trail, 3, tenants)
+        look = taker(trail, 2)
+        has_step = interrupted(look, trail.folder, step, writer.end)
+        if not has_step:
+            writer.end()
+            break
+        assert (step, settled(trail, tenants)) == (step, [])
+        shutil.rmtree(trail.folder)
+    assert step > 5

@@ -25,6 +25,7 @@ from statistics import fmean
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from benchmarks import real_text
 from benchmarks.ablations import HEADING
 from benchmarks.tables import Section, say, show
 from mnemoscope.memory.privacy.models.name_model import find_source
@@ -80,7 +81,7 @@ def main() -> None:
     if chosen.page and sets.labelled and is_whole:
         old = chosen.page.read_text(encoding="utf-8") if chosen.page.exists() else ""
         _, heading, ablations = old.partition(HEADING)
-        page = _page(sections, sets, len(articles))
+        page = _page(sections, sets, len(articles), real_text.part_of(old))
         chosen.page.write_text("".join((page, "\n" * bool(heading), heading, ablations)), "utf-8")
         say(f"\nwrote {chosen.page}")
     elif chosen.page:
@@ -248,17 +249,20 @@ def _interval(share: Share | None, digits: int) -> str:
     return f"{share.low:.{digits}f}-{share.high:.{digits}f}" if share else "-"
 
 
-def _page(sections: Sequence[Section], sets: Sets, articles: int) -> str:
-    shared = _ABOUT.format(
+def _page(sections: Sequence[Section], sets: Sets, articles: int, real: str) -> str:
+    head = _HEAD.format(
+        command=COMMAND,
         date=datetime.now(UTC).date(),
         python=platform.python_version(),
         versions=", ".join(_versions(PACKAGES)),
-        command=COMMAND,
+    )
+    about = _ABOUT.format(
         labelled=len(sets.labelled),
         negatives=len(sets.negatives),
         articles=articles,
     )
-    return "\n\n".join([shared, *(section.markdown() for section in sections)]) + "\n"
+    parts = [head, *filter(None, [real]), about, *(section.markdown() for section in sections)]
+    return "\n\n".join(parts) + "\n"
 
 
 def _versions(packages: Iterable[str]) -> Iterator[str]:
@@ -288,10 +292,13 @@ def _is_there(model: str) -> bool:
     return model == "none" or find_source(model) is not None
 
 
-_ABOUT = """\
+_HEAD = """\
 # Privacy in figures
 
-Written by `{command}` on {date} (Python {python}; {versions}). Do not edit.
+Written by `{command}` on {date} (Python {python}; {versions}). Do not edit."""
+
+_ABOUT = """\
+## Sentences of our own
 
 {labelled:,} texts with labelled personal data and {negatives:,} without any, made by the
 generators in `tests/privacy/corpora/`. They are the evaluation half. Nobody read its texts or

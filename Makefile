@@ -241,7 +241,7 @@ bench-privacy: $(STAMP)  ## Score the redactor on our own sets and write docs/pr
 
 bench-real: $(STAMP)  ## Score the redactor on text that others labelled: make bench-real DATA=FOLDER ELSEWHERE=CHECKOUT (after train-names)
 	@mkdir -p build/reported
-	@$(PY) -m benchmarks.names.train $(DATA) build/texts --leave-out reported --out build/reported
+	@$(PY) -m benchmarks.names.train $(DATA) build/texts --without-packages --leave-out reported --out build/reported
 	@$(PY) -m benchmarks.real_text $(DATA) build/reported $(if $(ELSEWHERE),--elsewhere $(ELSEWHERE)) $(ARGS)
 
 ablations: $(STAMP)  ## Turn each part of redaction off and show what that changes: make ablations DATA=FOLDER ARGS="--only NAME"

@@ -62,9 +62,11 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("texts", type=Path)
     parser.add_argument("--leave-out", type=Part, choices=list(Part))
+    parser.add_argument("--without-packages", action="store_true", help="as what is shipped")
     parser.add_argument("--out", type=Path, default=_MODELS)
     args = parser.parse_args()
-    sentences = Sentences(args.data, args.texts, leave_out=args.leave_out)
+    texts = None if args.without_packages else args.texts
+    sentences = Sentences(args.data, texts, leave_out=args.leave_out)
     learn(sentences.spaced(), args.out / "names.crf", SPACED)
     learn(sentences.by_character(), args.out / "names_unspaced.crf", BY_CHARACTER)
     # The group `names` installs what the segmenter needs.
@@ -97,18 +99,18 @@ class Sentences:
 
     Args:
         data: The folder of labelled text.
-        texts: The folder of packages whose texts name nobody.
+        texts: The folder of packages whose texts name nobody. None: nothing is learned from them.
         leave_out: The part of it that is left out.
     """
 
-    def __init__(self, data: Path, texts: Path, *, leave_out: Part | None) -> None:
+    def __init__(self, data: Path, texts: Path | None, *, leave_out: Part | None) -> None:
         self._random = Random(1)  # noqa: S311 - the same in every run
         self._names = NameMaker(self._random)
         files = ("train_names.jsonl.gz", "running_text.jsonl", "presidio_synth_v2.jsonl")
         forms = ("forms_es.jsonl", "mixed_pl.jsonl")
         read_all = [each for name in (*files, *forms) for each in read(data / name)]
         self._read = [each for each in read_all if each.part is not leave_out]
-        nobody = of_packages(texts, self._random)
+        nobody = of_packages(texts, self._random) if texts else ()
         self._nobody = [each for each in nobody if each.part is not leave_out]
 
     def spaced(self) -> Iterator[Labelled]:

@@ -28,10 +28,12 @@ class ItemReading(NamedTuple):
     Attributes:
         probability: That it is part of a name, in [0, 1].
         continues: It goes on with the name of the item before it, and begins none.
+        is_weighed: What a language model reads in it is weighed in.
     """
 
     probability: float
     continues: bool
+    is_weighed: bool = False
 
 
 class Tagger:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import cache, cached_property
+from keyword import iskeyword
 from typing import NamedTuple
 
 from ..detectors.english_words import is_english_word
@@ -75,6 +76,8 @@ def _candidacy(text: str, folded: str, kinds: str) -> Candidacy:
         return Candidacy.ITEM if is_item else Candidacy.NONE
     if first >= _UNCASED:
         return Candidacy.UNCASED if first < _UNSPACED else Candidacy.NONE
+    if iskeyword(text) and "a" not in kinds:
+        return Candidacy.NONE  # Else and Elif are names, and begin lines of most code
     if folded in small_names():
         return Candidacy.SMALL_NAME
     return Candidacy.NONE if "o" in kinds and "a" not in kinds else Candidacy.SMALL

@@ -9,7 +9,8 @@ import pytest
 from mnemoscope.memory.privacy.detectors.finding import Finding
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
 from mnemoscope.memory.privacy.names import find
-from mnemoscope.memory.privacy.names.weighing import LanguageReading, read_weights
+from mnemoscope.memory.privacy.names.tagger import ItemReading
+from mnemoscope.memory.privacy.names.weighing import LanguageReading, Weights, read_weights
 
 CONVERSATIONS = Path(__file__).parents[4] / "shared/data/locomo"
 LEAST_FOUND = 0.97
@@ -114,6 +115,38 @@ def test_what_a_language_model_was_not_shown_it_says_nothing_about():
         "nothing",
         None,
     ]
+
+
+class Unsure:
+    """A model that takes each word for a name with the same odds, a little below even ones."""
+
+    def read(self, attributes):
+        return [ItemReading(0.45, continues=True) for _ in attributes]
+
+
+def test_what_was_weighed_has_to_be_likelier_than_not(monkeypatch):
+    """A language model that has read a word leaves less doubt: what stays unlikely is no name."""
+    monkeypatch.setattr(find, "load", lambda _name: Unsure())
+    monkeypatch.setattr(find, "read_weights", lambda _name: Weights(0.0, 1.0, {"PERSON": 1.0}))
+    text, person = "Then Quxley came", Finding(5, 11, "PERSON", 0.8, "language model")
+
+    assert found_in(text) == {"Quxley"}
+    assert found_in(text, LanguageReading([], [(0, len(text))])) == set()
+    assert found_in(text, LanguageReading([person], [(0, len(text))])) == {"Quxley"}
+
+
+def test_a_name_with_a_dash_behind_its_particle_is_one():
+    """As news sites write Arabic names. A job behind a dash is no part of one."""
+    assert found_in("The cleric Mustafa al - Sadr said so.") == {"Mustafa al - Sadr"}
+    assert "Leila Hashimi" in found_in("Talk to Leila Hashimi - Analyst")
+
+
+def test_keywords_of_code_are_nobody():
+    """Else and Elif are given names, and every second function had them."""
+    code = "if found:\n    return\nelif wanted:\n    wait()\nelse:\n    stop()\n"
+
+    assert found_in(code) == set()
+    assert found_in("My name is Else.") == {"Else"}
 
 
 def test_threads_read_the_same():

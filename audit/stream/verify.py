@@ -33,6 +33,7 @@ _TABLE = """
     CREATE TABLE record(origin TEXT, kind TEXT, seq INTEGER, header BLOB, leaf BLOB,
       PRIMARY KEY(origin, kind, seq, header, leaf)) WITHOUT ROWID
 """
+_TYPES = (str, str, int, bytes, bytes)
 _INSERT = "INSERT OR IGNORE INTO record VALUES (?, ?, ?, ?, ?)"
 _LOGS = "SELECT count(*), origin FROM record WHERE origin > '' GROUP BY origin ORDER BY 1"
 _OTHERS = "SELECT count(*) FROM record WHERE origin <> ?"
@@ -88,8 +89,12 @@ def verify_copy(
 
 def _rows(copy: Copy, progress: Callable[[int], object]) -> Iterator[tuple[Any, ...]]:
     for origin, kind, seq, _key, header, leaf, _detail in copy.records():
-        is_one = kind in {EVENT, CHECKPOINT} and 0 <= seq < _MOST
-        yield (origin, kind, seq, header, leaf) if is_one else ("", "", 0, b"", b"")
+        row = (origin, kind, seq, header, leaf)
+        # By type: a column of a file may have another one, and the table leaves out what is NULL.
+        is_one = (
+            tuple(map(type, row)) == _TYPES and kind in {EVENT, CHECKPOINT} and 0 <= seq < _MOST
+        )
+        yield row if is_one else ("", "", 0, b"", b"")
         progress(1)
 
 

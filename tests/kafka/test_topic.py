@@ -149,22 +149,29 @@ def test_details_are_sent_as_the_log_keeps_them(log, url):
     assert len(sent) > 10
 
 
-@pytest.mark.parametrize("part", ["value", "seq", "leaf", "origin", "kind", "schema", "name"])
+@pytest.mark.parametrize(
+    "part", ["value", "seq", "leaf", "origin", "kind", "schema", "name", "twice", "left out"]
+)
 def test_a_changed_message_is_found(log, url, kafka, part):
     """One byte of its value or of a header, written in the place of the true one."""
     shipped(log, url)
     other = producer(kafka)
     topic = topic_of(kafka.new_topic())
     for number, each in enumerate(messages(kafka, topic_of(url))):
-        value, headers = each.value(), dict(each.headers())
+        value, headers, more = each.value(), dict(each.headers()), []
         if number == 100:
             if part == "value":
                 value = value[:50] + bytes([value[50] ^ 1]) + value[51:]
             elif part == "name":
                 headers["leag"] = headers.pop("leaf")
+            elif part == "twice":
+                more = [("seq", b"7")]
+            elif part == "left out":
+                del headers["schema"]
             else:
                 headers[part] = bytes([headers[part][0] ^ 1]) + headers[part][1:]
-        other.produce(topic, key=each.key(), value=value, headers=list(headers.items()))
+        sent = [*more, *headers.items()]
+        other.produce(topic, key=each.key(), value=value, headers=sent)
     other.flush()
 
     assert verified(f"kafka://{kafka.address}/{topic}").state == "tampered"

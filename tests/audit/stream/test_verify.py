@@ -92,7 +92,13 @@ def test_a_record_of_another_log_is_found(copy, verified):
     assert found.findings["tampered"] == ["1 records are of another log, or of none"]
 
 
-@pytest.mark.parametrize("change", [{"kind": "other"}, {"seq": -1}, {"seq": 1 << 80}])
+NOTHING = [{each: None} for each in ("origin", "kind", "seq", "header", "leaf")]
+OTHER_TYPES = [{"kind": ["event"]}, {"seq": "5"}, {"seq": 5.0}, {"header": "{}"}, {"header": [1]}]
+
+
+@pytest.mark.parametrize(
+    "change", [{"kind": "other"}, {"seq": -1}, {"seq": 1 << 80}, *NOTHING, *OTHER_TYPES]
+)
 def test_a_record_that_is_none_of_a_log_is_found(copy, verified, change):
     """Added to a copy that has everything: whatever is in it is proved, or found."""
     found = verified(MemoryCopy([*copy.kept, events(copy)[3]._replace(**change)]))

@@ -279,7 +279,7 @@ def _mapping(value: dict[Any, Any], shape: Shape, redactor: ValueRedactor) -> di
     for key, each in value.items():
         field = fields.get(key) if type(key) is str else None
         if field is None:
-            result[content.redact_key(key)] = content.redact(each)
+            result[content.redact_key(key)] = content.redact_under(key, each)
         else:
             result[key] = redact_shaped(each, field, redactor)
     if len(result) != len(value):
@@ -317,6 +317,15 @@ class _Digits(str):
     __slots__ = ()
 
 
+def _digits(value: _Digits, redactor: ValueRedactor) -> Any:
+    """Redact a number as one that stands under its key, else as the text of its digits."""
+    redacted = redactor.redact(json.loads(value))
+    if isinstance(redacted, str):
+        return redacted
+    text = redactor.text(str(value))
+    return value if text == value else text
+
+
 def _numbers(value: Any) -> Any:
     if is_dict(value):
         return {key: _numbers(each) for key, each in value.items()}
@@ -337,10 +346,16 @@ def _message(value: BaseMessage, redactor: ValueRedactor) -> BaseMessage:
     changed = {
         name: redacted
         for name, each in held.items()
-        if not _is_empty(each)
-        and (redacted := redact_shaped(each, MESSAGE.get(name, CONTENT), redactor)) is not each
+        if not _is_empty(each) and (redacted := _message_field(name, each, redactor)) is not each
     }
     return copy_model(value, changed, redactor) if changed else value
+
+
+def _message_field(name: str, value: Any, redactor: ValueRedactor) -> Any:
+    shape = MESSAGE.get(name)
+    if shape is None:
+        return redactor.content.redact_under(name, value)
+    return redact_shaped(value, shape, redactor)
 
 
 def _is_empty(value: Any) -> bool:
@@ -392,7 +407,8 @@ class LangGraphFormats:
         try:
             return self._found[kind]
         except KeyError:
-            found = _message if issubclass(kind, BaseMessage) else None
+            is_digits = kind is _Digits
+            found = _message if issubclass(kind, BaseMessage) else _digits if is_digits else None
         if len(self._found) < _MOST_TYPES:
             self._found[kind] = found
         return found

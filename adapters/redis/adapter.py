@@ -91,6 +91,9 @@ class IndexRecords(owned.OwnedRecords):
         super().__init__(key)
         self.index, self._prefix, fields = index, index.key(""), index.schema.fields
         self.vectors = {name for name, each in fields.items() if each.type == "vector"}
+        self.numeric = {name for name, each in fields.items() if each.type == "numeric"}
+        is_hash = index.schema.index.storage_type.value == "hash"
+        self.tags = {x for x, each in fields.items() if is_hash and each.type == "tag"}
         self.tag = fields[key].attrs if key in fields and fields[key].type == "tag" else None
 
     def _is_owner(self, value: Any) -> bool:
@@ -127,7 +130,14 @@ class IndexRecords(owned.OwnedRecords):
             kept = {x: given[x] for x in given if x in self.vectors}
             if isinstance(given.get(id_field), str) and id_field != self.key:
                 kept[id_field] = own(given[id_field])
-            return {**self.metadata({x: given[x] for x in {*given} - {*kept}}, redaction), **kept}
+            # A hash holds texts, so that a tag is found by the text of a number.
+            texts = {x: str(given[x]) for x in self.tags & {*given} if type(given[x]) is int}
+            metadata = {x: texts.get(x, given[x]) for x in {*given} - {*kept}}
+            others = self.metadata(metadata, redaction)
+            # The server would leave such a record out of the index, and say nothing.
+            if any(others[x] != given.get(x) for x in self.numeric & {*others}):
+                raise RedactionError("a numeric field is personal data: make it a tag", kind="int")
+            return {**others, **kept}
 
         def replaced(name: str, value: Any) -> Any:
             if value is None or name in _VERBATIM:

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import Any, TypeAlias, cast
 
 from ..guard.call import Call
+from ..privacy.engine.numbers import NumberText
 from ..privacy.engine.operators import Operator
 from ..privacy.engine.value_redaction import DEPTH_LIMIT
 from .part import RedactionPlaces
@@ -38,7 +39,7 @@ class TextPlaces:
     def __init__(self, call: Call, outer: TextPlaces | None) -> None:
         self.outer = outer
         self._call = call
-        self._paths: dict[int, list[Path]] | None = None
+        self._paths: dict[type, dict[int, list[Path]]] = {}
         self._replaced: dict[str, dict[str, int]] = {}
         self._kept: set[tuple[str, str]] = set()
         self._kept_finds = 0
@@ -49,7 +50,7 @@ class TextPlaces:
 
     def paths_of(self, text: str, is_plain: Callable[[str], bool]) -> list[str]:
         """
-        Return the places of a text object, none once the call is redacted.
+        Return the places of a text object, or of a number by its text; none after redaction.
 
         Args:
             text: The object itself: an equal one that was made since is in no place.
@@ -57,11 +58,14 @@ class TextPlaces:
         """
         if self._call.redacted:
             return []
-        if self._paths is None:
-            self._paths = {}
-            for path, each in _texts(self._call.arguments, (), set()):
-                self._paths.setdefault(id(each), []).append(path)
-        return [_written(path, is_plain) for path in self._paths.get(id(text), ())]
+        given: object = text.number if isinstance(text, NumberText) else text
+        kind = str if given is text else given.__class__
+        paths = self._paths.get(kind)
+        if paths is None:
+            paths = self._paths[kind] = {}
+            for path, each in _items_of(kind, self._call.arguments, (), set()):
+                paths.setdefault(id(each), []).append(path)
+        return [_written(path, is_plain) for path in paths.get(id(given), ())]
 
     def has_kept(self, entity: str, found: str) -> bool:
         """Return whether a call outside of this one kept the same data."""
@@ -93,16 +97,16 @@ current_places: ContextVar[TextPlaces | None] = ContextVar("mnemoscope_places", 
 """The places of the innermost call that a callback is asked about."""
 
 
-def _texts(value: Any, path: Path, open_: set[int]) -> Iterator[tuple[Path, str]]:
-    """Yield the texts in *value*, at any depth, and where they stand."""
-    if isinstance(value, str):
+def _items_of(kind: type, value: Any, path: Path, open_: set[int]) -> Iterator[tuple[Path, object]]:
+    """Yield the texts in *value*, or its numbers of a *kind*, and where they stand."""
+    if isinstance(value, kind):
         yield path, value
         return
     if id(value) in open_ or len(open_) >= DEPTH_LIMIT:
         return
     open_.add(id(value))
     for part, item in _items(value):
-        yield from _texts(item, (*path, part), open_)
+        yield from _items_of(kind, item, (*path, part), open_)
     open_.discard(id(value))
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ...telemetry.event.sink_pseudonyms import PSEUDONYM
 from ...telemetry.process.fork import reset_after_fork
 from ..context import Scope
+from ..privacy.engine.numbers import number_shown
 from ..privacy.vault.vault_keys import VaultCustomer
 from .names import ShownNames
 from .texts import CustomerRedactor
@@ -188,9 +189,10 @@ def _shown(text: str, found: FoundOriginals) -> Shown:
 
     def of_string(match: re.Match[str]) -> str:
         nonlocal number
-        shown, replaced = _with_originals(match[0], json.loads(match[0]), found, _escaped)
+        stored = json.loads(match[0])
+        shown, replaced = _with_originals(match[0], stored, found, _escaped)
         number += replaced
-        return shown
+        return shown if shown == match[0] else _unquoted(shown)
 
     return _JSON_STRING.sub(of_string, text), number
 
@@ -217,6 +219,12 @@ def _with_originals(
         return write(held)
 
     return PSEUDONYM.sub(original, text), shown
+
+
+def _unquoted(string: str) -> str:
+    """Return a JSON string, or the number that it shows."""
+    shown = number_shown(string[1:-1])
+    return string if isinstance(shown, str) else str(shown)
 
 
 def _escaped(original: str) -> str:

@@ -14,6 +14,8 @@ from copy import copy
 from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
 
+from ..privacy.engine.numbers import number_shown
+
 DEPTH: Final = 64
 _ABSENT: Final = object()
 _ADDRESSES: Final = frozenset({"config", "parent_config"})
@@ -41,7 +43,8 @@ class TextCopies:
         """Return *value*, or a copy of the same type where a text in it is replaced."""
         kind = value.__class__
         if kind is str:
-            return self._text(value) if "<" in value else value
+            shown = self._text(value) if "<" in value else value
+            return shown if shown is value else number_shown(shown)
         make = _maker(kind)
         if make is None or self._depth >= DEPTH:
             return value

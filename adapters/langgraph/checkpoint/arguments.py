@@ -14,7 +14,7 @@ from ....memory.guard.operation import Arguments
 from ....memory.privacy.engine.redaction import Redaction
 from ....telemetry.event.spelling import id_text
 from ...toolkit.type_guards import is_dict, is_sequence
-from ..formats import CONTENT, ID, METADATA, NODE, STATE, Keyed, Shape
+from ..formats import CONTENT, ID, METADATA, NODE, Keyed, Shape
 from ..shared.state import StateWalker
 
 # A redacted version of a channel would be a version that LangGraph does not know, and the thread
@@ -90,7 +90,7 @@ def _is_not_stored(name: Any, value: Any) -> bool:
     # encrypted.
     if name in EXCLUDED_METADATA_KEYS or str(name).startswith("__"):
         return True
-    return not isinstance(value, (str, bytes, dict, list, tuple, set, frozenset))
+    return not isinstance(value, (str, int, float, bytes, dict, list, tuple, set, frozenset))
 
 
 def _redacted_metadata(metadata: Any, walker: StateWalker) -> Any:
@@ -102,8 +102,10 @@ def _redacted_metadata(metadata: Any, walker: StateWalker) -> Any:
 
 
 def _redacted_item(name: Any, value: Any, walker: StateWalker) -> Any:
-    own = ID if isinstance(name, str) and name.startswith("langgraph_") else STATE
-    return walker.shaped(value, _METADATA.get(name, own))
+    if isinstance(name, str) and name.startswith("langgraph_"):
+        return walker.shaped(value, _METADATA.get(name, ID))
+    shape = _METADATA.get(name)
+    return walker.walk_under(name, value) if shape is None else walker.shaped(value, shape)
 
 
 def _redacted_checkpoint(checkpoint: Any, walker: StateWalker) -> Any:
@@ -118,7 +120,8 @@ def _redacted_checkpoint(checkpoint: Any, walker: StateWalker) -> Any:
     nodes = _led_to(written).union(seen)
     # New objects: the values are live, and the nodes that follow read them.
     values = {
-        name: _channel(each, nodes, walker) for name, each in checkpoint["channel_values"].items()
+        name: _channel(name, each, nodes, walker)
+        for name, each in checkpoint["channel_values"].items()
     }
     return redacted | {"channel_values": values}
 
@@ -127,7 +130,7 @@ def _redacted_writes(writes: Any, walker: StateWalker) -> Any:
     if not (is_sequence(writes) and all(map(_is_write, writes))):
         return walker.walk(writes)
     nodes = _led_to(channel for channel, _value in writes)
-    return [(channel, _channel(value, nodes, walker)) for channel, value in writes]
+    return [(channel, _channel(channel, value, nodes, walker)) for channel, value in writes]
 
 
 def _led_to(names: Iterable[Any]) -> frozenset[Any]:
@@ -136,10 +139,11 @@ def _led_to(names: Iterable[Any]) -> frozenset[Any]:
     return frozenset(each.removeprefix(_TO_NODE) for each in texts if each.startswith(_TO_NODE))
 
 
-def _channel(value: Any, nodes: frozenset[Any], walker: StateWalker) -> Any:
+def _channel(name: Any, value: Any, nodes: frozenset[Any], walker: StateWalker) -> Any:
     """Return the redacted value of a channel, or the node's name that it is as a whole."""
     # A graph goes on by it, as a swarm does by its active agent, and the checkpoint has it anyway.
-    return value if isinstance(value, str) and value in nodes else walker.walk(value)
+    is_node = isinstance(value, str) and value in nodes
+    return value if is_node else walker.walk_under(name, value)
 
 
 def _is_write(write: Any) -> bool:

@@ -41,6 +41,10 @@ class StateWalker:
         """
         return self._state.redact(value)
 
+    def walk_under(self, name: Any, value: Any) -> Any:
+        """Return a redacted copy of state under a name, which may say what it is."""
+        return self._state.redact_under(name, value)
+
     def shaped(self, value: Any, shape: Shape) -> Any:
         """Return a redacted copy of *value*, whose format is known from where it stands."""
         return redact_shaped(value, shape, self._state)

@@ -49,7 +49,7 @@ _NOT_SECRET_BEFORE = compile_later(
     r"|cancell?ation|public|pub|primary|foreign|cache|partition|sort|idempotency|object|routing|row"
     r"|unique|hash|group|order|index|dedup|per|max|min|num|total|input|output|prompt)[ _-]?$|:$"
 )
-_VERBS = frozenset({"pass"})
+VERBS = frozenset({"pass"})
 """Words for a secret that are mostly something else in a sentence."""
 
 _BEFORE_CHARS, _SENTENCE_CHARS = 16, 100
@@ -190,7 +190,7 @@ def _find_values(text: str, lower: str, word: _Word) -> Iterator[Finding]:
         value = _value_of(match, text)
         if not _is_other(lower, match) and _is_assigned(value, word.kind):
             yield value.found(f"secret.{word.kind}: value behind a word for it", 0.85)
-    if word.phrase in _VERBS:
+    if word.phrase in VERBS:
         return
     for match in _said(word).finditer(lower):
         value = _value_of(match, text)

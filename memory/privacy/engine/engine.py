@@ -38,7 +38,7 @@ from ..detectors.word_lists import read_lines, split_words
 from ..models.language_models import LanguageModels, ModelReading, ReadingBudget
 from ..names.find import find_repeated_names
 from .cache import RedactionCache
-from .field_labels import labels_of, names_person
+from .field_labels import labels_of, names_number, names_person, names_phone
 from .gate import UNCHUNKED, DetectorGate, find_with_all
 from .plain_texts import find_plain
 
@@ -46,6 +46,11 @@ if TYPE_CHECKING:
     from .recognizers import Analyzer
 
 _BEHIND = ": "
+_LOST_ZEROS = ("", "0", "00")
+_MAY_BEGIN_WITH_ZEROS = frozenset({"US_SSN", "NATIONAL_ID"})
+_LEAST_DIGITS = {"SECRET": 3, "PHONE_NUMBER": 8, "BANK_ACCOUNT": 8}
+_LEAST_DIGITS_OF_OTHERS = 6
+"""Of a number, which is more often a count than a text of digits is."""
 
 
 class TextView(NamedTuple):
@@ -351,6 +356,21 @@ class Engine:
             if each.end > lead and (each.entity != "PERSON" or names_person(label)):
                 yield _moved(each, max(each.start - lead, 0), each.end - lead)
 
+    def find_number(
+        self, label: str, digits: str, known: KnownIdentifiers, pace: Pace | None = None
+    ) -> tuple[str, list[Finding]]:
+        """
+        Return the digits of a number, and the find that is all of them, behind their *label*.
+
+        The digits are as the label has them: a number has lost the zeros that they began with.
+        """
+        if names_number(label):
+            for value in (zeros + digits for zeros in _LOST_ZEROS):
+                behind = merge_findings(list(self.find_behind(label, value, known, pace)))
+                if len(behind) == 1 and _is_number(behind[0], value, digits, label):
+                    return value, behind
+        return digits, []
+
     def _find_in_windows(
         self,
         text: str,
@@ -499,6 +519,17 @@ def _split_at_words(text: str) -> Iterator[tuple[int, str]]:
     for offset, chunk in split_into_chunks(text, size=_CHUNK_CHARS, overlap=_OVERLAP_CHARS):
         space = chunk.find(" ", 0, _OVERLAP_CHARS // 2) + 1 if offset else 0
         yield offset + space, chunk[space:]
+
+
+def _is_number(found: Finding, value: str, digits: str, label: str) -> bool:
+    """Return whether a find is all of *value*, and long enough not to be a count or a row's id."""
+    return (
+        (found.start, found.end) == (0, len(value))
+        and (len(value) == len(digits) or found.entity in _MAY_BEGIN_WITH_ZEROS)
+        and len(digits) >= _LEAST_DIGITS.get(found.entity, _LEAST_DIGITS_OF_OTHERS)
+        # "number" and "contact" announce a telephone in prose, and anything in a table.
+        and (found.entity != "PHONE_NUMBER" or names_phone(label))
+    )
 
 
 def _moved(found: Finding, start: int, end: int) -> Finding:

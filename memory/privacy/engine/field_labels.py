@@ -31,6 +31,9 @@ _NAME = frozenset({"name", "names", "nombre", "nom", "nome"})
 _OF_PEOPLE = frozenset({"full", "first", "last", "given", "family", "middle", "maiden", "birth"})
 """What a name has beside it that is no country's, table's or tool's: these are fields as well."""
 
+_NUMBER_WORDS = frozenset({"number", "no", "nr", "num", "id", "numero", "nummer"})
+"""What a label ends in that says what its number is in the words before."""
+
 _NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 _OTHERS = frozenset({"ssn", "itin", "tin", "iban", "card", "cc"})
 """Words that detectors look for, and wait for by the digits of a value."""
@@ -75,6 +78,32 @@ def names_person(label: str) -> bool:
     return any(map(names.is_clue, words - _NAME)) or not (
         words.isdisjoint(_NAME) or words.isdisjoint(_OF_PEOPLE)
     )
+
+
+@lru_cache(maxsize=1_024)
+def names_number(label: str) -> bool:
+    """
+    Return whether a number behind *label* is what the label says.
+
+    ``work_phone`` and ``tax_id`` are. When, how often and how long is said of something else:
+    ``phone_verified_at``, ``password_length``.
+    """
+    return _ends_in_label(label.split())
+
+
+def _ends_in_label(words: list[str]) -> bool:
+    *before, last = words
+    is_number = last.lower() in _NUMBER_WORDS
+    if not before:
+        return not is_number and last.lower() not in secret_words.VERBS and bool(_label_of(last))
+    if is_number:
+        return _ends_in_label(before) or not _label_of(" ".join(before))
+    return bool(_label_of(last)) or not _label_of(" ".join(before))
+
+
+def names_phone(label: str) -> bool:
+    """Return whether a word of *label* is one for a telephone, by itself."""
+    return any(map(phone_numbers.names_phone, label.lower().split()))
 
 
 def _is_heeded(word: str) -> bool:

@@ -50,6 +50,9 @@ def cut_text(text: str, limit: int) -> str:
 PSEUDONYM_BYTES = 8
 """Of an address: a key, or a value that is one identifier. Data is found again by it."""
 
+NUMBER_TYPES = "int|float|Decimal"
+"""The word before the pseudonym of a number, which stands in parentheses."""
+
 _PERSON = "PERSON"
 _FIRST, _LETTERS = "23456789", "abcdefghijklmnopqrstuvwxyz234567"
 _LETTER_BITS, _LETTERS_OF_PERSON = 5, 9
@@ -96,7 +99,9 @@ class Operators:
             entity: _operator(entity, name) for entity, name in chosen.items() if entity != "*"
         }
         names = "|".join(sorted(map(re.escape, {*self._by_entity, *DIRECT, *QUASI})))
-        placeholder = rf"<(?:(?:{names})(?:_{DIGEST})?|OVERSIZE)>|\*{{8}}"
+        pseudonym = rf"<(?:{names})_{DIGEST}>"
+        number = rf"(?:{NUMBER_TYPES})\({pseudonym}\)"
+        placeholder = rf"{number}|{pseudonym}|<(?:{names}|OVERSIZE)>|\*{{8}}"
         self._placeholder = compile_later(placeholder)
         self._embedded = EmbeddedText(placeholder)
 

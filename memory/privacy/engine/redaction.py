@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import msgspec
 
@@ -27,6 +27,9 @@ from .cache import RedactedText
 from .content import to_content
 from .operators import OVERSIZE, cut_text
 from .value_redaction import Formats, Labels, Rebuild, ValueRedactor
+
+if TYPE_CHECKING:
+    from .numbers import Number
 
 _MACHINE_ID = compile_later(
     r"(?:(?:lc_run|run|call|tool|toolu|msg|resp|chatcmpl|task|thread)(?:--?|_|:))?"
@@ -74,11 +77,13 @@ class TextRole(StrEnum):
         TEXT: Free text: by operator.
         VALUE: By operator, but by a pseudonym if the whole text is one identifier.
         KEY: Always by pseudonyms, so that different keys stay different.
+        NUMBER: The digits of a number: as a VALUE if its label calls it personal, else not.
     """
 
     TEXT = "text"
     VALUE = "value"
     KEY = "key"
+    NUMBER = "number"
 
 
 class PseudonymStore(Protocol):
@@ -361,6 +366,16 @@ class Redaction(msgspec.Struct, eq=False):
         """See `ValueTexts`."""
         return self._redact_text(text, TextRole.VALUE, label if len(text) <= FIELD_CHARS else "")
 
+    def number(self, number: Number, label: str, /) -> Number | str:
+        """See `ValueTexts`."""
+        from .numbers import stand_in, text_of  # noqa: PLC0415 - few records hold such a number
+
+        digits = text_of(number)
+        if digits is None:
+            return number
+        redacted = self._redact_text(digits, TextRole.NUMBER, label)
+        return number if redacted == digits else stand_in(number, redacted)
+
     def labels_of(self, keys: tuple[Any, ...], /) -> Labels:
         """See `ValueTexts`."""
         labels = self._redactor.known_labels.get(keys, _UNKNOWN)
@@ -384,7 +399,7 @@ class Redaction(msgspec.Struct, eq=False):
         return self._redactor.find_plain(many, self._known, self._pace)
 
     def _redact_text(self, text: str, role: TextRole, label: str = "") -> str:
-        if type(text) is not str:
+        if type(text) is not str and role is not TextRole.NUMBER:
             text = _exact_text(text)
         self._left -= len(text) + TEXT_CHARS
         if self._left < 0:

@@ -397,10 +397,13 @@ class Redactor:
         label: str = "",
     ) -> RedactedText:
         body, rest = self._within_limit(text)
-        findings = self._engine.find(body, known, pace, held=shared)
-        if label:
-            behind = self._engine.find_behind(label, body, known, pace)
-            findings = merge_findings([*findings, *behind])
+        if role is TextRole.NUMBER:
+            body, findings = self._engine.find_number(label, body, known, pace)
+        else:
+            findings = self._engine.find(body, known, pace, held=shared)
+            if label:
+                behind = self._engine.find_behind(label, body, known, pace)
+                findings = merge_findings([*findings, *behind])
         operators: list[Operator] | None = None
         if choose is not None:
             chosen = [(each, choose(each, body[each.start : each.end])) for each in findings]
@@ -439,9 +442,7 @@ class Redactor:
         if role is TextRole.KEY:
             return self._operators.pseudonymize
         return (
-            self._operators.replace_whole
-            if role is TextRole.VALUE and whole
-            else (self._operators.replace)
+            self._operators.replace_whole if whole and role in _WHOLE else (self._operators.replace)
         )
 
     def _within_limit(self, text: str) -> tuple[str, str]:
@@ -465,6 +466,8 @@ def _not_loaded(loading: Loading) -> RedactionError:
 
 _SHARED_CHARS = 65_536
 """Characters of a text that is searched in one piece for whoever is not named in it."""
+
+_WHOLE = frozenset({TextRole.VALUE, TextRole.NUMBER})
 
 _KNOWN_LABELS, _FEW_KEYS = 1_024, 64
 """Mappings whose labels are known, each of so many keys at most."""

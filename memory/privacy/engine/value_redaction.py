@@ -18,10 +18,13 @@ from enum import Enum
 from itertools import chain, repeat
 from pathlib import PurePath
 from types import SimpleNamespace
-from typing import Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from ....telemetry.text import code_class
 from ...errors import RedactionError
+
+if TYPE_CHECKING:
+    from .numbers import Number
 
 Rebuild: TypeAlias = Callable[[Any, Callable[[Any], Any]], Any]
 """Function of a value and of the redaction for its parts; returns the redacted value."""
@@ -62,6 +65,10 @@ _type_of: Callable[[object], Any] = type
 """Unlike `type` itself, it leaves the parameters of what is generic open to type checkers."""
 
 _CONTAINERS: frozenset[type] = frozenset({dict, list, tuple})
+_NUMBERED: frozenset[type] = frozenset({int, float, decimal.Decimal})
+_UNDER_LABEL = (str, bytes, bytearray, dict, list, tuple, set, frozenset, deque)
+"""Types that the label outside goes on for: what has fields has labels of its own."""
+
 _NUMBERS = (int, float)
 _NUMERIC_KINDS = frozenset("biufcmM")
 _TEXT_KINDS = frozenset("US")
@@ -85,6 +92,10 @@ class ValueTexts(Protocol):
 
     def field(self, text: str, label: str, /) -> str:
         """Return a string redacted that stands behind a label, as on a form."""
+        ...
+
+    def number(self, number: Number, label: str, /) -> Number | str:
+        """Return a number as it is, or what replaces it if its label calls it personal."""
         ...
 
     def labels_of(self, keys: tuple[Any, ...], /) -> Labels:
@@ -157,16 +168,30 @@ class ValueRedactor:
         Raises:
             RedactionError: It is of an unknown type, contains itself, or is too deep.
         """
+        if self._label:
+            return self._redact_labelled(value, self._label)
         kind = _type_of(value)
         if kind is str:
-            return self._texts.field(value, self._label) if self._label else self.text(value)
+            return self.text(value)
         if kind in _PASSING:
             return value
         if kind is list and _is_numeric(value):
             return value
-        if self._label and kind not in _CONTAINERS:
+        return self.inside(value, self._redact_by_type)
+
+    def _redact_labelled(self, value: Any, label: str) -> Any:
+        kind = _type_of(value)
+        if kind is str:
+            return self._texts.field(value, label)
+        if kind in _PASSING:
+            return self._texts.number(value, label) if kind in _NUMBERED else value
+        if not issubclass(kind, _UNDER_LABEL):
             return self._behind("", value)
         return self.inside(value, self._redact_by_type)
+
+    def labelled(self, text: str) -> str:
+        """Return *text* redacted as what stands under the key outside, if that says anything."""
+        return self._texts.field(text, self._label) if self._label else self.text(text)
 
     def redact_under(self, key: Any, value: Any) -> Any:
         """
@@ -213,16 +238,16 @@ class ValueRedactor:
 
     def inside(self, value: Any, redact: Callable[[Any, Any], Any]) -> Any:
         """Return *redact* of a value and its type, unless it contains itself or is too deep."""
-        kind = _type_of(value)
-        if id(value) in self.open:
+        kind, held, own = _type_of(value), self.open, id(value)
+        if own in held:
             raise RedactionError(f"a {_name(kind)} holds itself", kind=_name(kind))
-        if len(self.open) >= DEPTH_LIMIT:
+        if len(held) >= DEPTH_LIMIT:
             raise RedactionError(f"a value is deeper than {DEPTH_LIMIT} levels", kind=_name(kind))
-        self.open.add(id(value))
+        held.add(own)
         try:
             return redact(value, kind)
         finally:
-            self.open.discard(id(value))
+            held.discard(own)
 
     def attributes(self, held: Mapping[str, Any]) -> dict[str, Any]:
         """Return those attributes that can be redacted, redacted: the others are left out."""
@@ -333,7 +358,7 @@ def _unless_text(value: Any, text: str, redactor: ValueRedactor) -> Any:
 def _string(value: str, redactor: ValueRedactor) -> str:
     # By no method of its class's: one may say of itself what it likes, that it is equal too.
     text = str.__str__(value)
-    redacted = redactor.text(text)
+    redacted = redactor.labelled(text)
     return value if redacted == text and not _has_more(value) else redacted
 
 
@@ -396,7 +421,7 @@ def _slice(value: slice, redactor: ValueRedactor) -> slice:
 def _bytes(value: Any, redactor: ValueRedactor) -> Any:
     kind = bytes if isinstance(value, bytes) else bytearray
     held = kind.__getitem__(value, slice(None))  # as in `_string`
-    redacted = _without_text(held, redactor.text)
+    redacted = _without_text(held, redactor.labelled)
     return value if redacted == held and not _has_more(value) else kind(redacted)
 
 

@@ -68,6 +68,35 @@ def notes_of(found):
     return sorted(each["note"] for each in found)
 
 
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bare", ["hash"], indirect=True)
+def test_a_personal_number_is_found_by_its_tag(redis_server, scope_and_sink, bare):
+    """In a hash, which holds texts: a tag of a number is that of the number's digits."""
+    bare = redis_server.index("hash", [*FIELDS, {"name": "ssn", "type": "tag"}])
+    notes = scope_and_sink[0].guard(bare, adapter=ADAPTER, owner_key="customer")
+
+    notes.load([one(bare, "likes tea", ssn=123456789)], id_field="own")
+    found = notes.query(FilterQuery(Tag("ssn") == "123456789", ["ssn", "note"]))
+
+    assert notes_of(found) == ["likes tea"]
+    assert found[0]["ssn"].startswith("<US_SSN_")
+
+
+def test_a_numeric_field_takes_no_personal_number(redis_server, scope_and_sink, bare):
+    """The server would leave the record out of its index, and nobody would find it."""
+    storage = bare.schema.index.storage_type.value
+    bare = redis_server.index(storage, [*FIELDS, {"name": "ssn", "type": "numeric"}])
+    notes = scope_and_sink[0].guard(bare, adapter=ADAPTER, owner_key="customer")
+
+    notes.load([one(bare, "likes tea", ssn=123456789, year=1815)], id_field="own")
+
+    assert bare.query(FilterQuery(FilterExpression("*"), ["note"])) == []
+    assert scope_and_sink[0].flush()
+    assert [each.status for each in scope_and_sink[1].events] == [Status.REFUSED]
+
+
 # -- a user's code ---------------------------------------------------------------------------------
 
 

@@ -1,7 +1,8 @@
 """Fields: a key says what its value is, in each kind of value, as a label on a form does."""
 
 import dataclasses
-from collections import namedtuple
+from collections import deque, namedtuple
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,6 +48,45 @@ UNLABELLED = {
 }
 
 
+PERSONAL_NUMBERS = {
+    "ssn": 123456789,
+    "taxId": 123456788,
+    "passport_number": 512345678,
+    "account-number": 12345678,
+    "card": 4111111111111111,
+    "phone": 4915112345678,
+    "billing phone": 2125550187,
+    "mrn": 2569870,
+    "password": 90817263,
+    "pin": 4711,
+    "cvv": 123,
+}
+
+OTHER_NUMBERS = {
+    "id": 123456789,
+    "number": 123456789,
+    "code": 4711,
+    "customer_id": 123456789,
+    "contact_id": 123456789,
+    "contact": 12345678,
+    "serial_number": 12345678,
+    "order_number": 12345678,
+    "max_tokens": 128000,
+    "password_length": 4096,
+    "password_changed_at": 1712345678,
+    "phone_verified_at": 1712345678901,
+    "phones": 250000,
+    "patient_id": 4711,
+    "card": 1712345678,
+    "pin": 13,
+    "pass": 1209,
+    "ssn": -123456789,
+    "phone": 0.123456789,
+    "passport": True,
+}
+"""Counts, times, and what the labels of rows, prose and vectors say nothing of."""
+
+
 def as_dataclass(key, value):
     return dataclasses.make_dataclass("Fact", [(key, str)])(value)
 
@@ -85,6 +125,55 @@ def test_a_value_is_what_its_key_says(redaction, key, make, look):
 def test_another_key_says_nothing(redaction, key):
     """A number of something else, a word that no form has, and what is no value of its label."""
     assert redaction.value({key: UNLABELLED[key]}) == {key: UNLABELLED[key]}
+
+
+@pytest.mark.parametrize("key", PERSONAL_NUMBERS)
+@pytest.mark.parametrize("item", ITEMS)
+def test_a_number_is_what_its_key_says(redaction, key, item):
+    """As the text of its digits is. The stand-in says that it was a number, and is found again."""
+    make, look = ITEMS[item]
+    number = PERSONAL_NUMBERS[key]
+
+    found = look(redaction.value(make(key, number)), key)
+    text = redaction.value({key: str(number)})[key]
+
+    assert found == f"int({text})" != f"int({number})"
+    assert redaction.value(make(key, found)) == make(key, found)
+
+
+@pytest.mark.parametrize("key", OTHER_NUMBERS)
+def test_another_number_stays(redaction, key):
+    """What counts, measures or tells the time is nobody's, nor is a number too short to be."""
+    assert redaction.value({key: OTHER_NUMBERS[key]}) == {key: OTHER_NUMBERS[key]}
+
+
+@pytest.mark.parametrize("number", [123456789.0, Decimal(123456789)])
+def test_whole_numbers_of_other_types_have_the_same_pseudonym(redaction, number):
+    """Tables with gaps in them have floats in place of ints."""
+    pseudonym = redaction.value({"ssn": "123456789"})["ssn"]
+
+    assert redaction.value({"ssn": number}) == {"ssn": f"{type(number).__name__}({pseudonym})"}
+
+
+def test_a_number_has_lost_the_zeros_of_its_text(redaction):
+    """One in ten social security numbers begins with a zero."""
+    pseudonym = redaction.value({"ssn": "012345678"})["ssn"]
+
+    assert redaction.value({"ssn": 12345678}) == {"ssn": f"int({pseudonym})"}
+
+
+@pytest.mark.parametrize("make", [set, frozenset, deque, tuple, list])
+def test_a_key_is_said_of_each_item(redaction, make):
+    """Whatever holds them, but for what has fields of its own."""
+    found = redaction.value({"passport": make(["512345678", "512345679"])})["passport"]
+
+    assert type(found) is make
+    assert "51234567" not in str(found)
+
+
+def test_a_key_is_said_of_bytes(redaction):
+    """That are text."""
+    assert b"512345678" not in redaction.value({"passport": b"512345678"})["passport"]
 
 
 def test_a_key_says_nothing_of_what_has_keys_of_its_own(redaction):

@@ -79,7 +79,7 @@ class ParquetFolder:
                     for *row, uid, dek_id, sealed, expires_us in rows:
                         detail = uid and SealedDetail(uid, dek_id, sealed, expires_us)
                         yield CopyRecord._make([*row, detail])
-            except (OSError, ValueError, TypeError, KeyError):  # pyarrow's own are of these
+            except (OSError, ValueError, TypeError, KeyError, _ARROW.ArrowException):
                 yield CopyRecord("", EVENT, 0, "", path.name.encode(), b"")
 
     def close(self) -> None:

@@ -90,6 +90,19 @@ def test_a_changed_file_is_found(log, url, folder):
     assert ("tampered", False) in states
 
 
+def test_a_type_that_no_reader_knows_is_found(log, url, folder):
+    """In the schema at the end of a file: the reader says so by another kind of error."""
+    ship_all(log, open_target(url))
+    path = max(folder.glob("*.parquet"), key=lambda each: each.stat().st_size)
+    sound = path.read_bytes()
+    not_ours = 0
+    for place in range(len(sound) - 300, len(sound)):
+        path.write_bytes(sound[:place] + bytes([sound[place] ^ 14]) + sound[place + 1 :])
+        not_ours += any(not each.origin for each in open_copy(url).records())
+
+    assert not_ours > 10
+
+
 def test_a_folder_that_cannot_be_written_is_said(log, tmp_path):
     """In one line."""
     (tmp_path / "file").write_bytes(b"")

@@ -9,8 +9,7 @@ import pytest
 from mnemoscope.memory.privacy.detectors.finding import Finding
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
 from mnemoscope.memory.privacy.names import find
-from mnemoscope.memory.privacy.names.tagger import ItemReading
-from mnemoscope.memory.privacy.names.weighing import LanguageReading, Weights, read_weights
+from mnemoscope.memory.privacy.names.weighing import LanguageReading, read_weights
 
 CONVERSATIONS = Path(__file__).parents[4] / "shared/data/locomo"
 LEAST_FOUND = 0.97
@@ -121,13 +120,14 @@ class Unsure:
     """A model that takes each word for a name with the same odds, a little below even ones."""
 
     def read(self, attributes):
-        return [ItemReading(0.45, continues=True) for _ in attributes]
+        return [find.ItemReading(0.45, continues=True) for _ in attributes]
 
 
 def test_what_was_weighed_has_to_be_likelier_than_not(monkeypatch):
     """A language model that has read a word leaves less doubt: what stays unlikely is no name."""
     monkeypatch.setattr(find, "load", lambda _name: Unsure())
-    monkeypatch.setattr(find, "read_weights", lambda _name: Weights(0.0, 1.0, {"PERSON": 1.0}))
+    weights = find.Weights(0.0, 1.0, {"PERSON": 1.0})
+    monkeypatch.setattr(find, "read_weights", lambda _name: weights)
     text, person = "Then Quxley came", Finding(5, 11, "PERSON", 0.8, "language model")
 
     assert found_in(text) == {"Quxley"}

@@ -1,4 +1,4 @@
-"""The part of an event that names the memory store of a client whose calls name none."""
+"""The parts of an event about its store: which it is, and that nobody's data is in it."""
 
 from __future__ import annotations
 
@@ -18,3 +18,15 @@ class MemoryStore(EventPart, tag="memory_store", frozen=True):
     def attributes(self) -> dict[str, str]:
         """Return the id, by the GenAI conventions."""
         return {"gen_ai.memory.store.id": self.id}
+
+
+class NobodysData(EventPart, tag="nobodys", frozen=True):
+    """
+    The user's word that a store, or a part of it, holds nobody's data. Shown by the trail alone.
+
+    It is with what is done there for nobody: help pages that are written, say.
+    """
+
+    def sealed(self) -> bool:
+        """Return True."""
+        return True

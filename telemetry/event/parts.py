@@ -6,8 +6,7 @@ from typing import Any, Final, Union
 
 from .budget_event import BudgetEvent
 from .memory_label import MemoryLabel
-from .memory_store import MemoryStore
-from .nobodys_data import NobodysData
+from .memory_store import MemoryStore, NobodysData
 from .node_run import NodeRun
 from .outcome_event import OutcomeEvent
 from .part import CarriedPart, EventPart, UnknownPart

@@ -17,7 +17,7 @@ from qdrant_client import QdrantClient, models
 from mnemoscope.memory import ConfigurationError, ScopeError, context
 from mnemoscope.memory.api import DataSubject
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.nobodys_data import NobodysData
+from mnemoscope.telemetry.event.memory_store import NobodysData
 from tests.kit.patience import GIVE_UP_S
 
 POINT = models.PointStruct(id=1, vector=[1.0, 0.0], payload={"text": "Breakfast is at 8."})

@@ -23,7 +23,7 @@ from mnemoscope.audit.bundle.writing import write_bundle
 from mnemoscope.audit.database.errors import TamperedError
 from mnemoscope.audit.queries.memory_model import remembered_at
 from mnemoscope.memory.api import OperationClass, Redacted
-from mnemoscope.telemetry.event.nobodys_data import NobodysData
+from mnemoscope.telemetry.event.memory_store import NobodysData
 
 ADA, BOB, TENANT = "ada@example.com", "bob@example.com", "acme"
 PEOPLE = (ADA, BOB)

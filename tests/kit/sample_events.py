@@ -15,8 +15,7 @@ from mnemoscope.telemetry.event.event import (
     Status,
 )
 from mnemoscope.telemetry.event.kinds import Level
-from mnemoscope.telemetry.event.memory_store import MemoryStore
-from mnemoscope.telemetry.event.nobodys_data import NobodysData
+from mnemoscope.telemetry.event.memory_store import MemoryStore, NobodysData
 from mnemoscope.telemetry.event.node_run import NodeRun
 from mnemoscope.telemetry.event.parent_run import ParentRun
 from mnemoscope.telemetry.event.spared import Spared

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 
 from ....telemetry.event.event import OperationClass, Status
-from ....telemetry.event.nobodys_data import NobodysData
+from ....telemetry.event.memory_store import NobodysData
 from ....telemetry.event.spelling import id_text
 from ....telemetry.process.faults import Faults
 from ...context import EMPTY_SCOPE, Scope

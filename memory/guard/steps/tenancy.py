@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 
 from ....telemetry.event.event import OperationClass, Status
-from ....telemetry.event.memory_store import NobodysData
+from ....telemetry.event.part import EventPart
 from ....telemetry.event.spelling import id_text
 from ....telemetry.process.faults import Faults
 from ...context import EMPTY_SCOPE, Scope
@@ -168,5 +168,7 @@ class Tenancy:
         )
 
 
-def _nobodys_data(_store: str, _call: Call) -> NobodysData:
+def _nobodys_data(_store: str, _call: Call) -> EventPart:
+    from ....telemetry.event.memory_store import NobodysData  # noqa: PLC0415 - most have none
+
     return NobodysData()

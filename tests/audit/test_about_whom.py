@@ -16,14 +16,13 @@ from itertools import combinations
 import orjson
 import pytest
 
-from mnemoscope.audit import AuditLog
+from mnemoscope.audit import AuditError, AuditLog
 from mnemoscope.audit.bundle.contract import Request
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
-from mnemoscope.audit.database.errors import TamperedError
 from mnemoscope.audit.queries.memory_model import remembered_at
 from mnemoscope.memory.api import OperationClass, Redacted
-from mnemoscope.telemetry.event.memory_store import NobodysData
+from tests.kit.sample_events import PUBLIC
 
 ADA, BOB, TENANT = "ada@example.com", "bob@example.com", "acme"
 PEOPLE = (ADA, BOB)
@@ -139,7 +138,7 @@ def test_an_export_counts_what_it_leaves_out_of_such_entries(known, tmp_path):
 def with_pages(tmp_path, subject_keys, event_factory):
     """Return a log in which somebody was shown two pages; one is public, as the user said."""
     log = AuditLog(f"sqlite:///{tmp_path}/audit.db", subject_keys)
-    for page, parts in (("public", (NobodysData(),)), ("untold", ())):
+    for page, parts in (("public", (PUBLIC,)), ("untold", ())):
         written = {"op_class": OperationClass.REMEMBER, "content": Redacted({"text": PAGE})}
         log.append([event_factory(customer=None, memory_ids=(page,), parts=parts, **written)])
         log.append([event_factory(customer=ADA, memory_ids=(page,))])
@@ -172,7 +171,7 @@ def test_nobody_makes_a_write_public_afterwards(with_pages, tmp_path):
         connection.execute("UPDATE audit_event SET header = ? WHERE seq = 3", (changed,))
         connection.execute(as_it_was)
 
-    with pytest.raises(TamperedError, match="event 3"):
+    with pytest.raises(AuditError, match="event 3 is not one of those that were sealed"):
         with_pages.subjects.erase(with_pages.subjects.resolve(ADA, TENANT), TENANT)
 
 

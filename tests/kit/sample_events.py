@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from mnemoscope.memory.api import MemoryLabel, OutcomeEvent
-from mnemoscope.telemetry.event.budget_event import BudgetEvent
-from mnemoscope.telemetry.event.event import (
+from mnemoscope.memory.api import (
     Deletes,
     Event,
-    Journalled,
+    MemoryLabel,
     OperationClass,
+    OutcomeEvent,
     Redacted,
     Status,
+    Usage,
 )
+from mnemoscope.telemetry.event.budget_event import BudgetEvent
+from mnemoscope.telemetry.event.event import Journalled
 from mnemoscope.telemetry.event.kinds import Level
 from mnemoscope.telemetry.event.memory_store import MemoryStore, NobodysData
 from mnemoscope.telemetry.event.node_run import NodeRun
@@ -22,7 +24,7 @@ from mnemoscope.telemetry.event.spared import Spared
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.event.tool_run import ToolRun
 from mnemoscope.telemetry.event.trace import TraceRef
-from mnemoscope.telemetry.event.usage import CallDetails, Usage
+from mnemoscope.telemetry.event.usage import CallDetails
 
 _KEYS = SubjectKeys(b"sixteen bytes or more")
 
@@ -125,6 +127,9 @@ _json = st.recursive(
     max_leaves=5,
 )
 
+PUBLIC = NobodysData()
+"""What is with the events of what the user has said to be nobody's."""
+
 _calls = st.fixed_dictionaries({"id": text, "name": text, "args": _json})
 _messages = st.lists(
     st.fixed_dictionaries(
@@ -143,7 +148,7 @@ _parts = (
     | labels
     | st.builds(Spared, text)
     | st.builds(MemoryStore, text)
-    | st.just(NobodysData())
+    | st.just(PUBLIC)
     | st.builds(
         OutcomeEvent,
         outcome=st.sampled_from(["used", "corrected", "discarded", "labels", "progress"]),

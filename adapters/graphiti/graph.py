@@ -6,7 +6,7 @@ import re
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphiti_core.driver.driver import GraphProvider
 from graphiti_core.edges import EntityEdge
@@ -105,7 +105,8 @@ def _written(
 def _sift(answer: Any, _arguments: api.Arguments, keep: api.Keep) -> Any:
     if is_list(answer):
         return kept_of(answer, lambda each: keep(_record(each)))
-    fields, changed = [*type(answer).model_fields], dict[str, Any]()
+    fields: list[str] = [*cast("Any", type(answer)).model_fields]
+    changed = dict[str, Any]()
     for name, scores in zip(fields[::2], fields[1::2], strict=True):  # each list before its scores
         kept = [keep(_record(each)) for each in getattr(answer, name)]
         if not all(kept):

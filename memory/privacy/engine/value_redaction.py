@@ -387,7 +387,8 @@ def _mapping_of_kind(value: Any, redactor: ValueRedactor) -> Any:
     result.clear()
     result.update(walked)
     # A class of the application's may have kept what it was told to let go.
-    if dict(dict.items(result)) != walked:
+    held: dict[Any, Any] = dict(cast("Any", dict).items(result))
+    if held != walked:
         return walked
     return _redact_attributes(result, redactor)
 
@@ -395,7 +396,7 @@ def _mapping_of_kind(value: Any, redactor: ValueRedactor) -> Any:
 def _list_of_kind(value: Any, redactor: ValueRedactor) -> Any:
     walked, result = [redactor.redact(item) for item in value], copy(value)
     result[:] = walked
-    if list.copy(result) != walked:
+    if cast("Any", list).copy(result) != walked:
         return walked
     return _redact_attributes(result, redactor)
 
@@ -419,7 +420,7 @@ def _slice(value: slice, redactor: ValueRedactor) -> slice:
 
 
 def _bytes(value: Any, redactor: ValueRedactor) -> Any:
-    kind = bytes if isinstance(value, bytes) else bytearray
+    kind: Any = bytes if isinstance(value, bytes) else bytearray
     held = kind.__getitem__(value, slice(None))  # as in `_string`
     redacted = _without_text(held, redactor.labelled)
     return value if redacted == held and not _has_more(value) else kind(redacted)

@@ -229,6 +229,6 @@ def test_what_the_console_records_is_a_trail_that_verifies(
 def test_a_handle_of_another_page_is_no_decision(browser, log, event_factory):
     """What a session has found elsewhere is known by a handle, too."""
     log.append([event_factory()])
-    person = browser.submit("/person", customer="c-1").url.path
+    person = browser.submit("/person", customer="ada@example.com").url.path
 
     assert browser.get(person.replace("/person/", "/decided/")).status_code == 404

@@ -20,7 +20,7 @@ from mnemoscope.audit import (
 from mnemoscope.audit.erasure.run import ErasureRun
 from mnemoscope.audit.sink.spool import Spool, spool_files
 from mnemoscope.audit.store.person_lookup import CustomerQuery, InStores, find_person
-from mnemoscope.memory.api import Subject
+from mnemoscope.memory.api import OperationClass, Subject
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.event.subject import SubjectKeys
 
@@ -84,7 +84,8 @@ class TestTenants:
         """In the tenants of the person, not in others."""
         written = {"memory_ids": ("m",), "customer": None}
         for tenant in ("acme", "globex", "third"):
-            log.append([event_factory(memory_ids=("m",), tenant=tenant, customer=ADA)])
+            theirs = {"memory_ids": ("m",), "op_class": OperationClass.REMEMBER}
+            log.append([event_factory(tenant=tenant, customer=ADA, **theirs)])
             log.append([event_factory(tenant=tenant, run=f"by id in {tenant}", **written)])
 
         person = log.person(ADA, all_tenants=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from mnemoscope.memory.testing import check_adapter
-from tests.kit.origin_recalls import check_origin
 from tests.kit.redis_cases import VECTOR, redis_case
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("unhurried")]
@@ -24,10 +23,3 @@ def test_an_index_keeps_the_contract(storage, vector, redis_server):
 def test_an_asynchronous_index_keeps_the_contract(storage, vector, redis_server):
     """The same, of an ``AsyncSearchIndex``."""
     check_adapter(redis_case(lambda: redis_server.async_index(storage), vector=vector))
-
-
-@STORAGES
-def test_origin_is_asked_of_each_recall(storage, vector, redis_server):
-    """Redis's own answers, and what is read in pages, cannot be sifted."""
-    case = redis_case(lambda: redis_server.index(storage), vector=vector)
-    check_origin(case, refused=("search", "batch_search", "paginate"))

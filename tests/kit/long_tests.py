@@ -1,8 +1,28 @@
-"""The marks of tests that ``make test`` leaves to ``make test-long``."""
+"""The marks of tests that ``make test`` leaves to ``make test-long``, and a share of them."""
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that leaves out all tests but one share of them."""
+    parser.addoption(
+        "--share",
+        type=read_share,
+        metavar="I/N",
+        help="run the Ith of N shares of the tests, counted from 0: 1/3",
+    )
+
+
+def read_share(text: str) -> tuple[int, int]:
+    """Return which share of how many *text* names. Raises ValueError if there is no such share."""
+    share, shares = (int(each) for each in text.split("/"))
+    if not 0 <= share < shares:
+        raise ValueError(text)
+    return share, shares
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -14,9 +34,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that were not asked for are left out
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of tests that keep a few of them for a short run."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the cases of tests that keep a few of them for a short run, and keep one share."""
     for each in items:
         kept = each.get_closest_marker("long_but")
         if kept is not None and isinstance(each, pytest.Function):
             each.add_marker("short" if each.callspec.id in kept.args else "long")
+    if given := config.getoption("share"):
+        share, shares = given
+        # By its name, so that each of pytest's processes leaves out the same tests.
+        left_out = [each for each in items if zlib.crc32(each.nodeid.encode()) % shares != share]
+        items[:] = [each for each in items if zlib.crc32(each.nodeid.encode()) % shares == share]
+        config.hook.pytest_deselected(items=left_out)

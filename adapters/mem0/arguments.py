@@ -20,7 +20,7 @@ from ...memory.guard.operation import Arguments, PastRecall
 from ...memory.guard.rows import part_of
 from ...memory.privacy.engine.redaction import Redaction
 from ..toolkit.type_guards import is_dict, is_list
-from .scoping import ENTITIES, LOGICAL, with_options, without_entities
+from .scoping import ENTITIES, LOGICAL, as_stored, trimmed, with_options, without_entities
 
 WITHHELD = "ATTACHMENT"
 """Entity that a picture or document is counted as."""
@@ -63,7 +63,7 @@ def redact(arguments: Arguments, redaction: Redaction) -> Arguments:
 
 def _argument(name: str, value: Any, redaction: Redaction) -> Any:
     if name in _IDS and isinstance(value, str):
-        return value
+        return value if name == "memory_id" else as_stored(value)
     if name == "llm" and not isinstance(value, _PLAIN):
         return value
     if name in _WALKS:
@@ -141,7 +141,7 @@ def _filters(filters: Any, redaction: Redaction) -> Any:
     redacted: dict[Any, Any] = {}
     for key, value in filters.items():
         if key in ENTITIES:
-            redacted[key] = value
+            redacted[key] = trimmed(value)
         elif key in LOGICAL and is_list(value):
             redacted[key] = [_filters(each, redaction) for each in value]
         else:

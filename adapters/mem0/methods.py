@@ -12,6 +12,7 @@ REDACTED: dict[str, Any] = {
     "keywords": arguments.KEYWORDS,
     "hands_customer_on": True,
     "ids": frozenset(scoping.ENTITIES),
+    "as_stored": scoping.as_stored,
 }
 """Options of all methods."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import lru_cache
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from pydantic import BaseModel
 
@@ -28,6 +28,19 @@ LOGICAL = frozenset({"AND", "OR", "NOT", "$and", "$or", "$not"})
 
 _NOT_A_NAME = frozenset({"", ".", ".."})
 _NOBODY: frozenset[str] = frozenset()
+
+
+as_stored: Final = str.strip
+"""Returns the id that mem0 makes of one. The hosted client does not, so that we do."""
+
+
+def trimmed(condition: Any) -> Any:
+    """Return an id, or a condition on it, as mem0 stores ids."""
+    if isinstance(condition, str):
+        return as_stored(condition)
+    if is_dict(condition):
+        return {key: trimmed(each) for key, each in condition.items()}
+    return [trimmed(each) for each in condition] if is_list(condition) else condition
 
 
 def with_options(arguments: Arguments) -> Arguments:

@@ -23,6 +23,7 @@ from ...memory.subject_data.records import (
     Page,
     StoredMemory,
     SubjectRecord,
+    UncertainOwnerError,
     VectorDimensions,
 )
 from ..toolkit.sqlite_cleaning import clean, database_files
@@ -32,6 +33,7 @@ from .history import history_of
 from .hosted_answers import checking_deletions
 from .hosted_methods import HOSTED_METHODS
 from .local_store import locals_of
+from .scoping import as_stored
 from .vectors import records, vectors_of
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ SHOWN = {"show_expired": True, "latest_only": False}
 """Options of the hosted service's listings, with the values that hide nothing."""
 
 _EXPIRING = "{n:,} of them had a date on which the service hides a memory, and keeps it"
+_SPACED = "the hosted mem0 may take an id with space around it for another one: ask without it"
 _BACKUPS = "the hosted mem0 says nothing of its own backups"
 _IN_MEMORY = ":memory:"
 _STAGES = ("memory", "history", "message", "entity")
@@ -94,7 +97,7 @@ class MemorySubjectData:
         vectors = vectors_of(self._memory, entities=kind == "entity")
         if vectors is None:
             return (), None
-        found, following = await vectors.page(_user(subject), offset)
+        found, following = await vectors.page(subject.customer, offset)
         return tuple(_record(kind, each, vectors.collection) for each in found), following
 
     def _history(self, memory_ids: Iterable[str]) -> Iterator[SubjectRecord]:
@@ -130,7 +133,7 @@ class MemorySubjectData:
             for entities in (True, False):
                 vectors = vectors_of(self._memory, entities=entities)
                 if vectors is not None:
-                    removed += await vectors.remove(_user(subject))
+                    removed += await vectors.remove(subject.customer)
                     messages += vectors.clean()
         return Erased(removed, messages=tuple(dict.fromkeys(messages)))
 
@@ -168,12 +171,14 @@ class MemorySubjectData:
     async def _memory_ids(self, subject: DataSubject) -> Iterable[str]:
         known = list(subject.memory_ids.get(self.store, ()))
         vectors = vectors_of(self._memory, entities=False)
-        found = [str(each.id) async for each in records(vectors, _user(subject))] if vectors else []
+        found = (
+            [str(each.id) async for each in records(vectors, subject.customer)] if vectors else []
+        )
         return dict.fromkeys([*known, *found])
 
     def _sessions(self, subject: DataSubject) -> list[str]:
         # mem0 joins the ids to one text: compared in parts, so that u1 does not find u10.
-        part = f"user_id={_escaped(_user(subject))}"
+        part = f"user_id={_escaped(subject.customer)}"
         return [scope for (scope,) in self._rows(_SCOPES) if part in (scope or "").split("&")]
 
     def _rows(self, statement: str, *values: str) -> list[Any]:
@@ -278,7 +283,15 @@ def _everything() -> dict[str, bool]:
 
 
 def _user(subject: DataSubject) -> str:
-    return subject.customer.strip()  # as mem0 does with every id
+    """
+    Return the id of *subject* for the service.
+
+    Raises:
+        UncertainOwnerError: The service may take it for the id without the space around it.
+    """
+    if as_stored(subject.customer) != subject.customer:
+        raise UncertainOwnerError(_SPACED)
+    return subject.customer
 
 
 def _escaped(value: str) -> str:

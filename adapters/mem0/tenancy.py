@@ -49,8 +49,8 @@ def require_customer(arguments: Arguments, customer: str) -> Arguments:
 
 def require_own_profile(arguments: Arguments, customer: str) -> Arguments:
     """Return *arguments*, which must ask for *customer*'s profile."""
-    same = id_text(arguments.get("entity_id")) == customer
-    return arguments if same else _refuse("asks for somebody else's profile")
+    is_own = users_of({"user_id": arguments.get("entity_id")}) == {customer}
+    return arguments if is_own else _refuse("asks for somebody else's profile")
 
 
 def as_given(arguments: Arguments, _customer: str) -> Arguments:

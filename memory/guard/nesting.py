@@ -21,6 +21,9 @@ def nest(call: Call, outer: Call) -> None:
     call.covered = _is_part(call, outer)
     if not call.covered:
         return
+    if outer.method.as_stored is not None:
+        # The context has the customer as the caller spells them, and the store below as this one.
+        call.scope = outer.scope.with_defaults(call.scope)
     if (ids := _ids_of(outer)) is not None:
         call.ids = ids
         call.plan = _with_learning(call.plan)

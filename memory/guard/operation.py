@@ -138,6 +138,8 @@ class Method:
             iterators and must not touch the caller's objects.
         scope: Whom the arguments name. May raise `ScopeError` for wildcards and ids that are not
             text: that is the caller's mistake and is raised.
+        as_stored: Returns the id under which the client stores a customer: one that trims ids makes
+            two customers one, and the trail has to name that one. None: as it is given.
         collection: The store's own grouping.
         summary: Reads the result, in place.
         content: What the audit trail keeps, from the redacted arguments: JSON types.
@@ -192,6 +194,7 @@ class Method:
     answer: Callable[[Any], bool] | None = None
     redact: Callable[[Arguments, Redaction], Arguments] = _as_given
     scope: Callable[[Arguments], Scope] = no_customer
+    as_stored: Callable[[str], str] | None = None
     collection: Callable[[Arguments], str | None] = nothing
     summary: Callable[[Any, Arguments], Summary] = _no_summary
     content: Callable[[Arguments], Any] = nothing

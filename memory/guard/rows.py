@@ -27,6 +27,7 @@ class MethodOptions(TypedDict, total=False):
     answer: Callable[[Any], bool] | None
     redact: Callable[[Arguments, Redaction], Arguments]
     scope: Callable[[Arguments], Scope]
+    as_stored: Callable[[str], str] | None
     collection: Callable[[Arguments], str | None]
     summary: Callable[[Any, Arguments], Summary]
     content: Callable[[Arguments], Any]

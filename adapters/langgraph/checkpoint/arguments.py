@@ -270,12 +270,24 @@ def scope(arguments: Arguments) -> Scope:
     for name in _THREADS:
         if name in arguments:
             ids["thread_id"] = arguments[name]
+    customer = _id(ids, OWNERS)
     return Scope(
-        customer=_id(ids, OWNERS),
+        customer=_owner_in_metadata(arguments) if customer is None else customer,
         tenant=_id(ids, _TENANTS),
         agent=_id(ids, _AGENTS),
         run=_id(ids, ("thread_id",)),
     )
+
+
+def _owner_in_metadata(arguments: Arguments) -> str | None:
+    """Return whom the config's metadata names, where traces have a user: savers keep that, too."""
+    config = arguments.get("config")
+    metadata = config.get("metadata") if is_dict(config) else None
+    if not is_dict(metadata):
+        return None
+    found = (id_text(metadata.get(name)) for name in OWNERS)
+    # Metadata is the application's own: what is no id there is no mistake.
+    return next((each for each in found if isinstance(each, str) and each.strip() != "*"), None)
 
 
 def _filter(arguments: Arguments) -> dict[str, Any]:

@@ -10,6 +10,8 @@ such a call is refused.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from dataclasses import replace
 
 from ....telemetry.event.event import OperationClass, Status
 from ....telemetry.event.part import EventPart
@@ -19,7 +21,7 @@ from ...context import EMPTY_SCOPE, Scope
 from ...errors import ScopeError
 from ..call import Call, error_name, outer_call
 from ..operation import Method, no_customer
-from ..step import NOTHING, Faces
+from ..step import NOTHING, Face, Faces
 
 logger = logging.getLogger("mnemoscope")
 
@@ -46,6 +48,14 @@ class Tenancy:
 
     def faces(self, method: Method) -> Faces:
         """Return the faces that *method* needs."""
+        found = self._faces(method)
+        if method.as_stored is None:
+            return found
+        # First: what the client will call its customer is who is confined, told and ruled on.
+        names_alone = found.before in {None, self.name_owner}
+        return found._replace(before=_as_stored(self._named if names_alone else found.before))
+
+    def _faces(self, method: Method) -> Faces:
         if method.public:
             is_write = method.op_class in _WRITES and not method.unconfined
             return Faces(before=self._refuse_owner if is_write else self._name_nobody)
@@ -166,6 +176,19 @@ class Tenancy:
             f"{self._store}.{call.method.name} {what} to its customer's memories, so it is refused "
             f"({error_name(exc)})"
         )
+
+
+def _as_stored(before: Callable[[Call], object] | None) -> Face:
+    """Return *before* of a method whose client has a spelling of its own of each customer."""
+
+    def spelled(call: Call) -> None:
+        customer, as_stored = call.scope.customer, call.method.as_stored
+        if customer and as_stored is not None and (stored := as_stored(customer)) != customer:
+            call.scope = replace(call.scope, customer=stored or customer)
+        if before is not None:
+            before(call)
+
+    return spelled
 
 
 def _nobodys_data(_store: str, _call: Call) -> EventPart:

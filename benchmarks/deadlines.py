@@ -1,7 +1,7 @@
 """
 Measures what the default deadline adds to a call, on its caller's thread and on a worker.
 
-    python -m benchmarks.deadlines [--rounds N] [--calls N]
+    python -m benchmarks.deadlines [--rounds N] [--calls N] [--only TITLE]
 
 Each store is called without a deadline, with one, and with one that always has a thread
 (`MNEMOSCOPE_DEADLINE_THREADS=1`, as every call had it before). Five sinks, embedded, sent to a
@@ -16,6 +16,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -28,6 +29,7 @@ from benchmarks.rounds import Case, Figures, side_by_side
 from benchmarks.tables import say
 from mnemoscope.memory import Mnemoscope
 from mnemoscope.memory.settings import load_settings
+from tests.kit.postgres import Postgres
 
 WAYS = {
     "no deadline": dict.fromkeys(("recall", "remember", "resume", "checkpoint"), 0.0),
@@ -49,15 +51,30 @@ def mem0_search(scope: Mnemoscope) -> Callable[[], object]:
     return lambda: guarded.search(QUERY, filters={"user_id": CUSTOMER})
 
 
-def sqlite_saver(name: str, folder: Path) -> Timed:
-    """*name* of a ``SqliteSaver`` on a file."""
+def sqlite_saver(folder: Path) -> Any:
+    """Return a ``SqliteSaver`` on a file."""
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    path = tempfile.mkstemp(suffix=".db", dir=folder)[1]
+    return SqliteSaver(sqlite3.connect(path, check_same_thread=False))
+
+
+def postgres_saver(pool: Any) -> Any:
+    """Return a ``PostgresSaver`` on a pool."""
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+    saver = PostgresSaver(pool)
+    saver.setup()
+    return saver
+
+
+def saver_call(name: str, made: Callable[[], Any]) -> Timed:
+    """*name* of a saver."""
 
     def timed(scope: Mnemoscope) -> Callable[[], object]:
         from langgraph.checkpoint.base import empty_checkpoint
-        from langgraph.checkpoint.sqlite import SqliteSaver
 
-        path = tempfile.mkstemp(suffix=".db", dir=folder)[1]
-        saver: Any = scope.checkpointer(SqliteSaver(sqlite3.connect(path, check_same_thread=False)))
+        saver: Any = scope.checkpointer(made())
         config = {"configurable": {"thread_id": "t-1", "checkpoint_ns": ""}}
         checkpoint = {
             **empty_checkpoint(),
@@ -103,6 +120,19 @@ def qdrant_query(url: str) -> Timed:
         return lambda: guarded.query_points("facts", query=vector, limit=3)
 
     return timed
+
+
+@contextmanager
+def _postgres_pool(folder: Path) -> Iterator[Any]:
+    """Yield a pool of connections to a PostgreSQL on its socket."""
+    from psycopg.rows import dict_row
+    from psycopg_pool import ConnectionPool
+
+    server = Postgres(folder)
+    settings = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    with ConnectionPool(server.url, min_size=1, max_size=4, kwargs=settings) as pool:
+        yield pool
+    server.close()
 
 
 @contextmanager
@@ -161,16 +191,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--calls", type=int, default=200)
+    parser.add_argument("--only", default="", help="stores whose title has this in it")
     chosen = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as name, cost.back_end(), _serving() as url:
+    with (
+        tempfile.TemporaryDirectory(prefix="d-") as name,
+        cost.back_end(),
+        _serving() as url,
+        _postgres_pool(Path(name) / "pg") as pool,
+    ):
         folder = Path(name)
         stores: dict[str, Timed] = {
             "mem0 search, nothing in its body": mem0_search,
-            "SqliteSaver.put": sqlite_saver("put", folder),
-            "SqliteSaver.get_tuple": sqlite_saver("get_tuple", folder),
+            "SqliteSaver.put": saver_call("put", partial(sqlite_saver, folder)),
+            "SqliteSaver.get_tuple": saver_call("get_tuple", partial(sqlite_saver, folder)),
+            "PostgresSaver.put": saver_call("put", partial(postgres_saver, pool)),
+            "PostgresSaver.get_tuple": saver_call("get_tuple", partial(postgres_saver, pool)),
             "Qdrant by REST, query_points": qdrant_query(url),
         }
         for title, timed in stores.items():
+            if chosen.only not in title:
+                continue
             scopes: list[Mnemoscope] = []
             found = list(cases(timed, folder, scopes))
             show(title, side_by_side(found, rounds=chosen.rounds, calls=chosen.calls))

@@ -32,7 +32,8 @@ REASONS: Final = {
         "two hand-overs between threads, each of which waits for the interpreter's lock. Tried "
         "were a client's own timeout in place of a thread, which ends no call of a server that "
         "answers byte by byte (not taken); each read and write with what the whole call has left, "
-        "for requests by REST (kept, `python -m benchmarks.deadlines`); stores "
+        "for requests by REST and for PostgreSQL by a pool (kept, `python -m benchmarks."
+        "deadlines`); stores "
         "that cannot hang called without a thread (kept); fewer hand-overs, 1,185 → 343 µs at the "
         "99th percentile of a mem0 search on a machine with a load of 28 (kept)."
     ),

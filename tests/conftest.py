@@ -34,6 +34,7 @@ pytest_plugins = [
     "tests.kit.collectors",
     "tests.kit.fault_report",
     "tests.kit.postgres",
+    "tests.kit.postgres_line",
     "tests.kit.crash_report",
     "tests.kit.work_units",
     "tests.kit.sealed_scopes",

@@ -10,6 +10,7 @@ from psycopg import errors
 from ...memory import api
 from ...memory.subject_data.records import NotErasedError
 from ..toolkit.listed_records import ListedRecords
+from ..toolkit.own_methods import OwnMethods
 from ..toolkit.owned_records import OwnedRecords, VectorRow, kept_of, record_of
 from ..toolkit.postgresql import postgres_database
 from ..toolkit.sync_async import resolve
@@ -102,6 +103,20 @@ class TableData(ListedRecords):
         return (_LEFT,)
 
 
+def _breaks_off(table: VectorTable) -> api.BreaksOff | None:
+    pool = table.connection
+    if type(pool).__module__.partition(".")[0] != "psycopg_pool":
+        return None
+    from ..toolkit.psycopg_time import ends_in_time  # noqa: PLC0415 - not without psycopg_pool
+
+    ends = ends_in_time(pool)
+    # A method may be replaced at any time, and another pool given.
+    return ends and (lambda _call: table.connection is pool and _OWN.has_all(table) and ends())
+
+
+_OWN = OwnMethods(VectorTable)
+
+
 def _none(_arguments: api.Arguments) -> list[Any]:
     return []
 
@@ -123,6 +138,7 @@ def bind(table: Any, _services: api.AdapterServices, /) -> api.StoreBinding:
         caller_mistakes=MISTAKES,
         subject_data=TableData(table, of),
         database=postgres_database(table.connection),
+        breaks_off=_breaks_off(table),
     )
 
 

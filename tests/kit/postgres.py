@@ -10,6 +10,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,20 @@ class Postgres:
             self._server.ensure_postgres_running()
         for pool in self.pools:
             pool.timeout = THERE_S
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop it where it is, all of its processes, as a machine that hangs."""
+        server = self._server.get_pid()
+        children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+        pids = [server, *map(int, children)]
+        try:
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
 
     def new_database(self) -> str:
         """Return the URL of an empty database."""

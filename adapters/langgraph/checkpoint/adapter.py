@@ -47,6 +47,7 @@ from ...toolkit.proxy import (
 from ..backends import is_shared, is_thread_bound, stays
 from ..database import database_of
 from ..failures import SAVER_MISTAKES
+from ..postgres_time import breaks_off
 from . import stored
 from .arguments import channels, configurable, redact, redact_put, scope, verbatim
 from .degraded import DegradedCheckpoints, OnConflict
@@ -175,6 +176,8 @@ def bind(
         steps=_steps(forgetting, waiting, services),
         around=(forgetting,) if waiting is None else (waiting, forgetting),
         retries=True,
+        # What waits is written by a thread of ours, by another path than a call's.
+        breaks_off=None if degraded else breaks_off(client),
         shared=is_shared(client),
         on_guarded=None if waiting is None else waiting.write_through,
     )

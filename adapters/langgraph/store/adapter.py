@@ -46,6 +46,7 @@ from ...toolkit.public import Public, checked_public, with_public
 from ..backends import is_shared, is_thread_bound, stays
 from ..database import database_of
 from ..failures import STORE_MISTAKES
+from ..postgres_time import breaks_off
 from .addresses import Addresses, is_labels, label_of, path_of
 from .batch import batch_parts
 from .embeddings import prepare_embeddings
@@ -284,6 +285,7 @@ def bind(
             *(() if isinstance(client, InMemoryStore) else (mark,)),
         ),
         shared=is_shared(client),
+        breaks_off=breaks_off(client),
         on_guarded=partial(prepare_embeddings, client, services.redactor.redactor.text_to_embed),
         parts=batch_parts(lambda op: _row(op, rows)),
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import structs
 
+from ...audit.database.errors import DatabaseMissingError
 from ...memory.building.opening import configured_keys, key_use_of, open_vault
 from ...memory.errors import ConfigurationError
 from ...memory.health import checks
@@ -31,6 +32,7 @@ from ...telemetry.prometheus.server import reachable_host
 from ...telemetry.queue.folder import folder_problem
 from ...telemetry.relay.folder import standing
 from .known_holes import versions_check
+from .scope import scope_at
 
 _PORT_TIMEOUT_S = 1.0
 """Seconds that the metrics port is given to answer."""
@@ -45,6 +47,17 @@ def environment_health() -> Health:
         return Health(checks=(failed("settings", " ".join(str(exc).split())),))
     health = scope_health(scope)
     return health if settings.disabled else health.with_checks(*_outside_checks(settings))
+
+
+def health_at(address: str) -> Health:
+    """Return the health of the scope at *address*, or of its environment before its first run."""
+    try:
+        return scope_health(scope_at(address))
+    except DatabaseMissingError:
+        # A scope without a key would make one, or write with one that nobody has again.
+        detail = f"{address} has not run here yet: neither key nor audit database is there"
+        untried = Check(name="scope", state=State.WARNING, detail=detail)
+        return environment_health().with_checks(untried)
 
 
 def scope_health(scope: Mnemoscope) -> Health:

@@ -286,6 +286,15 @@ class TestScope:
 
         assert "store.crm" in checks()
 
+    def test_an_application_that_has_not_run_yet_is_healthy(self, doctor, application, tmp_path):
+        """In a folder without key and trail the environment is checked, and nothing is made."""
+        module = application("from mnemoscope.memory import configure\nmade = configure()")
+        ended, out, _err = doctor("--scope", f"{module}:made")
+
+        assert ended == 0
+        assert "has not run here yet" in " ".join(out.split())
+        assert [each for each in (tmp_path / "data").rglob("*") if each.is_file()] == []
+
     @pytest.mark.parametrize(
         ("code", "address", "said"),
         [

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
@@ -138,7 +139,9 @@ def _events_in(count: Callable[[Path], int], path: Path) -> int:
 
 class Spool:
     """
-    The spool of one process. Not thread-safe. Opens nothing until something has to wait.
+    The spool of one process. Opens nothing until something has to wait.
+
+    Not thread-safe but for `accepts`, which callers ask while a thread appends.
 
     Args:
         path: Its files are beside it, each named after it.
@@ -160,6 +163,8 @@ class Spool:
         self._cipher: AESGCM | None = None
         self._nonces = count(1)
         self._events = 0
+        # In mode strict callers ask whether there is room, beside the thread that appends.
+        self._opening = Lock()
         reset_after_fork(self)
 
     def another(self) -> Spool:
@@ -316,6 +321,7 @@ class Spool:
 
     def forked(self) -> None:
         """Leave the file to the parent; a child has one of its own."""
+        self._opening = Lock()
         if self._file is not None:
             self._file.leave()
         self._let_go()
@@ -355,6 +361,10 @@ class Spool:
         return nonce + self._cipher.encrypt(nonce, written, None)
 
     def _opened(self) -> EventFile:
+        with self._opening:
+            return self._begun()
+
+    def _begun(self) -> EventFile:
         if self._file is None:
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 20 ms
 
@@ -365,8 +375,9 @@ class Spool:
                 raise FileFullError
             keys, salt = self._ring.current, secrets.token_hex(16)
             path = self.path.with_name(f"{self.path.name}.{_random_part()}{SUFFIX}")
-            self._file = begun_file(path, keys, salt, room_bytes)
+            file = begun_file(path, keys, salt, room_bytes)
             self._cipher, self._nonces = AESGCM(writer_key(keys, salt)), count(1)
+            self._file = file
         return self._file
 
     def _left_bytes(self) -> int:
@@ -379,8 +390,9 @@ class Spool:
         return sum(sizes)
 
     def _let_go(self) -> None:
-        self._file = self._cipher = None
-        self._events = 0
+        with self._opening:
+            self._file = self._cipher = None
+            self._events = 0
 
     def _adopt(self, paths: Sequence[Path], handed: HandOver) -> int:
         with ExitStack() as locks:

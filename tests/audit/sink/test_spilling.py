@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 import threading
 import time
 from contextlib import closing
@@ -68,6 +69,37 @@ def made_slow(path, tmp_path, subject_keys):
 def slow(made_slow):
     """Return a sink whose database is slow, with a queue that holds little."""
     return made_slow()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("accepts", "accepts"), ("accepts", "append"), ("append", "accepts")]
+)
+def test_callers_that_ask_at_once_have_one_file(
+    first, second, tmp_path, log, event_factory, monkeypatch
+):
+    """In mode strict each caller asks whether there is room: what is kept then can be read."""
+    spool = Spool(tmp_path / "audit.spool", log.ring, content=content_again)
+    ask = {"accepts": spool.accepts, "append": lambda: spool.append([event_factory()])}
+    module = sys.modules[Spool.__module__]
+    other, made, begun = threading.Thread(target=ask[second]), [], module.begun_file
+
+    def slowly(path, *given):
+        made.append(path)
+        if len(made) == 1:
+            other.start()
+            other.join(0.2)  # it would have made a file of its own by then
+        return begun(path, *given)
+
+    monkeypatch.setattr(module, "begun_file", slowly)
+    ask[first]()
+    other.join(GIVE_UP_S)
+    spool.append([event_factory()])
+    read = []
+    kept = spool.replay(read.extend, print)
+
+    assert kept == len(read) == 1 + (first, second).count("append")
+    assert len(made) == 1
+    assert spool_files(tmp_path / "audit.spool") == []
 
 
 def taken_over(path, tmp_path, subject_keys, max_bytes=MAX_BYTES):

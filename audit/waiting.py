@@ -13,7 +13,7 @@ from ..telemetry.queue.source import state_of
 from ..telemetry.text import utc_text
 from .database.errors import AuditError
 from .log import AuditLog
-from .sink.spool import spool_stats
+from .sink.spool import beside, spool_stats
 from .store.snapshot import Snapshot
 
 
@@ -39,8 +39,9 @@ def _after_replica(trail: AuditLog) -> Iterator[str]:
 
 
 def _in_spool(log: AuditLog) -> Iterator[str]:
-    for path in (each.spool_path for each in log.shards):
-        waiting = spool_stats(path).events if path is not None else 0
+    spools = [log.spool_path] if log.trail is not log else [*beside(log.spool_path).values()]
+    for path in spools:
+        waiting = 0 if path is None else spool_stats(path).events
         if waiting:
             # Some of them may be recorded by now: a file is removed once all that is in it is.
             yield (

@@ -1,11 +1,10 @@
-"""The shard of a tenant, and the places of the shards: databases, and spools."""
+"""The shard of a tenant, and the databases of the shards."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from ...telemetry.event.subject import SubjectKeys, keyed_hash
@@ -45,24 +44,6 @@ def url_of(url: str, number: int) -> str:
     options = f"{query.get('options', '')} -csearch_path={_schema_of(url, number)}".strip()
     text = urlencode(query | {"options": options}, quote_via=quote)
     return parts._replace(query=text).geturl()
-
-
-def spool_of_shard(spool: Path, number: int) -> Path:
-    """Return the spool of a shard. No shard's name begins with another's, as file patterns do."""
-    return spool.with_name(f"shard{number}-{spool.name}") if number else spool
-
-
-def spools_beside(spool: Path) -> dict[int, Path]:
-    """
-    Return the spools of all shards that have a file, by number. *spool* is that of the first.
-
-    Raises:
-        OSError: They cannot be listed.
-    """
-    name = re.compile(rf"(?:shard(\d+)-)?{re.escape(spool.name)}\.")
-    found = filter(None, (name.match(each.name) for each in spool.parent.iterdir()))
-    numbers = sorted({int(each[1] or 0) for each in found})
-    return {number: spool_of_shard(spool, number) for number in numbers}
 
 
 def make_schema(url: str, number: int) -> None:

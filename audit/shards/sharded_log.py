@@ -15,12 +15,12 @@ from ..database.errors import AuditError, UnknownSubjectError, reason_of
 from ..log import AuditLog
 from ..queries import reading
 from ..sink.factory import open_log, spool_in, url_in
-from ..sink.spool import waiting_files
+from ..sink.spool import spool_of_shard, spools_beside, waiting_files
 from ..store.departed import UnsettledError, recorded_ranges
 from ..store.person_lookup import CustomerQuery, OtherSpellings, Person
 from ..store.shard_count import SHARDS, say_shards, shard_count
 from ..store.snapshot import Snapshot
-from .places import make_schema, shard_map, spool_of_shard, spools_beside, url_of
+from .places import make_schema, shard_map, url_of
 from .super_checkpoint import signed_shards
 from .unnamed import unnamed_seqs
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ...telemetry.delivery.drain import Drain
@@ -11,7 +12,6 @@ from ...telemetry.delivery.registry import SinkContext
 from ...telemetry.event.event import Event
 from ..record.sealing import UnplacedEvent
 from ..record.sequence_gaps import SequenceGap
-from ..record.spool_numbers import Range
 from ..sink.deliveries import Deliveries
 from ..sink.factory import sink_of
 from ..sink.sink import AuditSink
@@ -45,6 +45,7 @@ class ShardSink(AuditSink):
         super().__init__(*arguments, **options)
         self.name = f"{self.name}.{number}" if number else self.name
         self.trail = self._all = trail
+        self.elsewhere = partial(trail.recorded_beside, number)
         self._number = number
         self._beside = beside
         self._signer = signer
@@ -92,10 +93,6 @@ class ShardSink(AuditSink):
         """See `AuditSink.close`; the last of them signs over all shards."""
         super().close(timeout_s)
         self._signer.shard_closed(has_written=self.stats.recorded > 0)
-
-    def elsewhere(self, writer: str) -> Sequence[Range]:
-        """Return the numbers of a writer that are in other shards."""
-        return self._all.recorded_beside(self._number, writer)
 
     def _note_seen(self, drafts: Sequence[UnplacedEvent]) -> None:
         self._count_others()

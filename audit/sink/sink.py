@@ -60,6 +60,8 @@ class AuditSink:
         clock: Monotonic seconds.
 
     Attributes:
+        elsewhere: Returns the numbers of a writer that other logs have. It raises `UnsettledError`
+            where that cannot be told now.
         announce: Where checkpoints are sent to: the other sinks, once this is attached.
         key_made: Whether the secret was made by this process, and nobody has a copy yet.
         trail: What it is a part of, for reading: its log, unless there are several.
@@ -80,6 +82,7 @@ class AuditSink:
     ) -> None:
         self.log = self.trail = log
         self.spool = spool
+        self.elsewhere: Callable[[str], Sequence[Range]] = _no_other_log
         self.announce: Announce = nowhere
         self.key_made = False
         self._mode = mode
@@ -169,32 +172,26 @@ class AuditSink:
             AuditError: It was not declared.
         """
         with self._guard:
-            there = self.elsewhere(writer_id)
             # Not asked while the database is away, or the relay would wait for each of its writers.
             if not self._may_ask() and self._backoff is not None:
                 raise self._backoff.error
             try:
                 self._replay()
+                self._look_for_left()
+                there = self.elsewhere(writer_id)
                 self._counters.forget(writer_id)
                 # Its file has all that it counted: none of it was under way.
                 mode = self._followed.mode(writer_id) if self._followed is not None else self._mode
                 gone = Departed(writer_id, counter, counter, mode, ended, counter)
                 lost = declare_departed(self.log.tables, gone, there)
+            except UnsettledError:  # the database is there
+                raise
             except AuditError as exc:
                 self._failed(exc)
                 raise
             self.stats.lost += lost
             if lost:
                 logger.error("%d events of writer %s are lost", lost, writer_id)
-
-    def elsewhere(self, _writer: str) -> Sequence[Range]:
-        """
-        Return the numbers of a writer that are in other logs.
-
-        Raises:
-            UnsettledError: That cannot be told now.
-        """
-        return ()
 
     def note_deliveries(self) -> None:
         """Note in the log what the other sinks have acknowledged until now."""
@@ -535,6 +532,7 @@ class AuditSink:
             raise UnsettledError(f"the audit spool cannot be read: {reason_of(exc)}") from exc
         # Locked by whoever takes it over, or left since this process looked: it was not yet gone.
         if has_others:
+            self._look_at = self._clock()  # for them, before this is asked again
             raise UnsettledError("events of other processes wait in the spool")
 
     def _say(
@@ -647,6 +645,10 @@ class AuditSink:
         self.stats.spooled += len(events)
         if self.stats.oldest_waiting_us is None:
             self.stats.oldest_waiting_us = events[0].started_ns // 1_000
+
+
+def _no_other_log(_writer: str) -> Sequence[Range]:
+    return ()
 
 
 def _drafted(events: Sequence[Event]) -> list[UnplacedEvent]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -97,6 +98,33 @@ def _without_password(url: str) -> str:
     if (netloc, "&".join(options)) == (parts.netloc, parts.query):
         return url
     return urlunsplit(parts._replace(netloc=netloc, query="&".join(options)))
+
+
+def spool_of_shard(spool: Path, number: int) -> Path:
+    """Return the spool of a shard. No shard's name begins with another's, as file patterns do."""
+    return spool.with_name(f"shard{number}-{spool.name}") if number else spool
+
+
+def spools_beside(spool: Path) -> dict[int, Path]:
+    """
+    Return the spools of all shards that have a file, by number. *spool* is that of the first.
+
+    Those of a shard that no log tells of yet are among them.
+
+    Raises:
+        OSError: They cannot be listed.
+    """
+    name = re.compile(rf"(?:shard(\d+)-)?{re.escape(spool.name)}\.")
+    found = filter(None, (name.match(each.name) for each in spool.parent.iterdir()))
+    numbers = sorted({int(each[1] or 0) for each in found})
+    return {number: spool_of_shard(spool, number) for number in numbers}
+
+
+def beside(spool: Path | None) -> dict[int, Path]:
+    """Return `spools_beside`, for whoever only reads: none where it is not known, or not there."""
+    with suppress(OSError):
+        return {} if spool is None else spools_beside(spool)
+    return {}
 
 
 def spool_files(path: Path) -> list[Path]:

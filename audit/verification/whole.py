@@ -12,7 +12,7 @@ from ..database.errors import UNREADABLE, AuditError, KeyMissingError
 from ..log import AuditLog
 from ..proof.merkle import HASH_BYTES, TILE_BITS, TILE_LEAVES, Frontier, Prover
 from ..proof.note import Signer
-from ..sink.spool import spool_files, spool_stats
+from ..sink.spool import beside, spool_files, spool_stats
 from ..store.departed import all_declared, all_recorded
 from ..store.heads import stored_heads
 from ..store.roll import NOBODY, Roll, RollState, roll_beside
@@ -149,10 +149,11 @@ def _elsewhere(log: AuditLog) -> Elsewhere:
     """Return what is beside a shard, read after it: what has come into it since counts as well."""
     writers, gaps = Writers(), list[MissingRange]()
     others = [each for each in log.trail.shards if each is not log]
+    # By files: a shard that came just now is in no log, and what waits for it was counted.
+    spools = beside(log.trail.spool_path).values()
+    has_spool = any(spool_stats(each).events for each in spools if each != log.spool_path)
     if not others:
-        return Elsewhere(writers, gaps, has_spool=False)
-    spools = [each.spool_path for each in others if each.spool_path is not None]
-    has_spool = any(spool_stats(each).events for each in spools)
+        return Elsewhere(writers, gaps, has_spool)
     for each in (*others, log):
         with each.begun(as_it_is=True) as snapshot:
             if snapshot is None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -47,9 +49,20 @@ def build_sinks(
             built += build_shards(replace(context, content="audit" in settings.content_sinks))
             continue
         sink = SINKS.build(name, replace(context, content=name in settings.content_sinks))
-        if sink is not None:
-            built.append(sink)
+        if sink is None:
+            continue
+        built.append(sink)
+        if name == "audit" and (first := audit_sink_of([sink])) is not None:
+            # A process of the next number of shards may be at work beside this one.
+            first.elsewhere = partial(_recorded_in_shards, context)
     return built
+
+
+def _recorded_in_shards(context: SinkContext, writer: str) -> Sequence[tuple[int, int]]:
+    from ...audit.shards.sharded_log import sharded_log  # noqa: PLC0415 - where one is gone
+
+    with closing(sharded_log(context)) as trail:
+        return trail.recorded_beside(0, writer)
 
 
 def choose_sinks(

@@ -3,7 +3,7 @@ Kill writers of a trail while a shard is added to it, and see what is left.
 
 Half of the processes write so many shards as before, half one more, in mode ``durable``: a call is
 over when its event is on a disk. Then exports and erasures of customers who are in several shards
-are killed, and done. ``python -m tests.kit.shard_kills --rounds 30 --requests 50`` at full size.
+are killed, and done, on SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import random
 import signal
 import struct
 import sys
-import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
 import orjson
@@ -29,6 +30,7 @@ import orjson
 from mnemoscope.audit import AuditLog, UnknownSubjectError
 from mnemoscope.audit.shards.verification import verify_shards
 from mnemoscope.memory import context
+from tests.kit.audit_kills import engines
 from tests.kit.command_line import run
 from tests.kit.patience import GIVE_UP_S, until
 from tests.kit.sharded_trails import TENANTS, ShardedTrail, recaller
@@ -53,6 +55,7 @@ class ShardTally:
     What was found after all rounds.
 
     Attributes:
+        old: How many shards half of the processes had.
         acknowledged: Calls that were over with their event on a disk.
         given_up: Calls that returned without, since they had waited as long as a call does.
         recorded: Events that are in the trail, in whichever shard.
@@ -63,6 +66,7 @@ class ShardTally:
     """
 
     rounds: int = 0
+    old: int = OLD
     acknowledged: int = 0
     given_up: int = 0
     recorded: int = 0
@@ -75,20 +79,20 @@ class ShardTally:
     def is_good(self) -> bool:
         """Whether nothing that was acknowledged is missing, and every shard verifies."""
         is_whole = self.recorded >= self.acknowledged and self.declared <= self.given_up
-        each_round = WRITERS // 2 * (OLD + NEW)
+        each_round = WRITERS // 2 * (self.old + self.old + 1)
         return is_whole and set(self.states) == {"ok"} and self.ended >= self.rounds * each_round
 
 
-def kill_writers(trail: ShardedTrail, rounds: int, seed: int = 0) -> ShardTally:
+def kill_writers(trail: ShardedTrail, rounds: int, seed: int = 0, old: int = OLD) -> ShardTally:
     """Kill writers so many times; let one more process of the new number come; then look."""
-    draw, tally = random.Random(seed), ShardTally(rounds)  # noqa: S311 - not secret
+    draw, tally = random.Random(seed), ShardTally(rounds, old)  # noqa: S311 - not secret
     for _ in range(rounds):
         life_s = draw.choice((0.0, 0.1, draw.uniform(0.1, 1.0)))
-        kept, given_up = _killed(trail, life_s)
+        kept, given_up = _killed(trail, old, life_s)
         tally.acknowledged += kept
         tally.given_up += given_up
-    _come_after(trail)
-    log = trail.log(NEW)
+    _come_after(trail, old + 1)
+    log = trail.log(old + 1)
     tally.recorded = log.count()
     tally.declared = len(set().union(*map(_declared, log.shards)))
     tally.ended = sum(map(_ended, log.shards))
@@ -120,7 +124,7 @@ def _ended(log: AuditLog) -> int:
         return int(snapshot.execute(statement).fetchone()[0])
 
 
-def _killed(trail: ShardedTrail, life_s: float) -> tuple[int, int]:
+def _killed(trail: ShardedTrail, old: int, life_s: float) -> tuple[int, int]:
     """
     Let writers live a while after each has written, and kill them.
 
@@ -134,7 +138,7 @@ def _killed(trail: ShardedTrail, life_s: float) -> tuple[int, int]:
             child = os.fork()
         if not child:
             try:
-                _write_for_ever(trail, (OLD, NEW)[number % 2], each)
+                _write_for_ever(trail, old + number % 2, each)
             finally:
                 os._exit(1)
         children.append(child)
@@ -160,16 +164,16 @@ def _write_for_ever(trail: ShardedTrail, shards: int, told: mmap.mmap) -> None:
         told[:16] = struct.pack("<QQ", done, faults["audit_gate.settle"])
 
 
-def _come_after(trail: ShardedTrail) -> None:
+def _come_after(trail: ShardedTrail, shards: int) -> None:
     """Take in what the killed have left: they look at once, and each minute."""
-    scope = trail.scope(NEW)
+    scope = trail.scope(shards)
     recall = recaller(scope)
     for tenant in TENANTS:
         with context(tenant=tenant):
             recall()
     scope.flush(GIVE_UP_S)
     rolls = f"roll-*{trail.settings['audit_spool'].name}.*"
-    until(lambda: len([*trail.folder.glob(rolls)]) <= NEW)
+    until(lambda: len([*trail.folder.glob(rolls)]) <= shards)
     scope.close(30)
 
 
@@ -311,13 +315,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--requests", type=int, default=50)
+    parser.add_argument("--old", type=int, nargs="*", default=[1, OLD], help="shards before")
+    parser.add_argument("--engine", choices=("sqlite", "postgres", "both"), default="both")
     given = parser.parse_args()
-    found: list[ShardTally | RequestTally] = []
-    for kill, times in ((kill_writers, given.rounds), (kill_requests, given.requests)):
-        with tempfile.TemporaryDirectory(prefix="shards-") as folder:
-            found.append(kill(ShardedTrail(Path(folder)), times))
-        print(found[-1], flush=True)  # noqa: T201 - a program
-    return int(not all(each.is_good for each in found))
+    kills: list[Callable[[ShardedTrail], ShardTally | RequestTally]] = [
+        partial(kill_writers, rounds=given.rounds, old=old) for old in given.old if given.rounds
+    ]
+    kills += [partial(kill_requests, kills=given.requests)] if given.requests else []
+    wrong = 0
+    for name in ("sqlite", "postgres") if given.engine == "both" else (given.engine,):
+        for kill in kills:
+            with engines(name) as (_name, at), TemporaryDirectory(prefix="shards-") as folder:
+                url = None if name == "sqlite" else str(at)
+                tally = kill(ShardedTrail(Path(folder), url))
+            print(f"{name}: {tally}", flush=True)  # noqa: T201 - a program
+            wrong += not tally.is_good
+    return int(wrong > 0)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from typing import Any
 
 from mnemoscope.audit import AuditLog
 from mnemoscope.memory import Mnemoscope, context, load_settings, open_audit
+from mnemoscope.memory.building.sinks import build_sinks
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 KEY = "5a" * 32
 TENANTS = [f"tenant-{number}" for number in range(24)]
@@ -34,6 +36,11 @@ class ShardedTrail:
         """Return a scope that writes so many shards."""
         given = self.settings | {"sinks": "audit", "audit_shards": shards} | settings
         return Mnemoscope(load_settings(**given))
+
+    def sinks(self, shards: int) -> list[Any]:
+        """Return the sinks that such a scope has, whose threads have not begun."""
+        given = self.settings | {"sinks": "audit", "audit_shards": shards}
+        return build_sinks(load_settings(**given), SubjectKeys(bytes.fromhex(KEY)))
 
     def log(self, shards: int = 1) -> AuditLog:
         """Return the trail for reading, by a process configured with so many shards."""

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 
-from mnemoscope.audit.shards.sinks import build_shards
 from mnemoscope.memory import context
 from tests.kit.sharded_trails import ShardedTrail, recaller
 from tests.kit.writer_kills import drain_of
@@ -22,7 +21,7 @@ def taker(trail: ShardedTrail, shards: int) -> Callable[[], None]:
 
     Threads of its own would do the same: the caller sees to it that none is started.
     """
-    sinks = build_shards(trail.log(shards).context_of(0))
+    sinks = trail.sinks(shards)
     drain_of(*sinks)
 
     def look() -> None:

@@ -359,15 +359,12 @@ class TestOnePerson:
 
 def test_previous_keys_come_from_the_environment(tmp_path, monkeypatch):
     """A comma between them; the log knows all of them."""
-    from mnemoscope.memory import load_settings
-    from mnemoscope.memory.building.opening import open_audit_log
+    from mnemoscope.memory import load_settings, open_audit
 
     monkeypatch.setenv("XDG_DATA_HOME", os.fspath(tmp_path))
     first, second = ("00" * 16, "11" * 16)
-    settings = load_settings(
-        audit_pseudonym_key="22" * 16, audit_previous_keys=f"{first}, {second}"
-    )
-    ring = open_audit_log(settings).ring
+    given = {"audit_pseudonym_key": "22" * 16, "audit_previous_keys": f"{first}, {second}"}
+    ring = open_audit(**given).ring
 
     assert len(list(ring)) == 3
-    assert first not in repr(settings)
+    assert first not in repr(load_settings(**given))

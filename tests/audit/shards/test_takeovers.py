@@ -8,6 +8,8 @@ from itertools import count
 import orjson
 import pytest
 
+from mnemoscope.audit.verification.whole import verify
+from tests.kit.command_line import run
 from tests.kit.interleaving import interrupted
 from tests.kit.sharded_trails import TENANTS, ShardedTrail
 from tests.kit.takeovers import GoneWriter, taker
@@ -25,6 +27,9 @@ def no_threads(monkeypatch):
 
 ONE_SHARD = TENANTS[:1] * 12
 """The tenants of a writer whose events are all of one shard."""
+
+OF_THE_LAST = TENANTS[3:4] * 3
+"""Tenants of the third shard of three, so that what is missing is at a writer's end."""
 
 
 def copied(trail, folder):
@@ -55,7 +60,7 @@ def settled(trail, tenants):
     return [each for each in said(trail, "audit.gap") if each["reason"] != "under_way"]
 
 
-@pytest.mark.parametrize(("first", "other"), [(2, 3), (3, 2), (3, 3)])
+@pytest.mark.parametrize(("first", "other"), [(2, 3), (3, 2), (3, 3), (1, 3), (3, 1)])
 def test_two_processes_take_over_what_one_has_left(tmp_path, first, other):
     """Both at once, the one between any two steps of the other."""
     left = ShardedTrail(tmp_path / "left")
@@ -69,7 +74,25 @@ def test_two_processes_take_over_what_one_has_left(tmp_path, first, other):
             break
         assert (step, settled(trail, TENANTS)) == (step, [])
         shutil.rmtree(trail.folder)
-    assert step > 20
+    assert step > (20 if first > 1 else 10)  # with one spool there is less to do
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_what_waits_in_a_shards_spool_is_known_before_any_log_tells_of_the_shard(
+    sharded, monkeypatch, capsys, shards
+):
+    """To answers, which name it, and to verify, for which nothing of it is lost or under way."""
+    monkeypatch.delenv("MNEMOSCOPE_AUDIT_SHARDS")
+    GoneWriter(sharded, 3, [*TENANTS, *OF_THE_LAST]).end()
+    taker(sharded, shards)()
+    monkeypatch.setenv("MNEMOSCOPE_AUDIT_SHARDS", str(shards))
+    found = [verify(each) for each in sharded.log(shards).shards]
+    run(["spend"])
+    waits = [line for line in capsys.readouterr().err.splitlines() if "wait in the spool" in line]
+
+    assert not [each for each in said(sharded, "audit.gap") if each["reason"] != "under_way"]
+    assert {(each.state, each.under_way) for each in found} == {("unverifiable", 0)}
+    assert ["shard2-" in each for each in waits] == [False] * (2 - shards) + [True]
 
 
 @pytest.mark.parametrize("tenants", [TENANTS, ONE_SHARD])

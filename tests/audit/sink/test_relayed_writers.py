@@ -142,6 +142,20 @@ def test_a_killed_writer_of_whom_nothing_is_missing_has_ended(start, batch):
     assert said(sink, "audit.gap") == []
 
 
+def test_what_waits_in_another_process_s_spool_is_not_called_lost(start, batch, tmp_path):
+    """It is asked again, and has what was taken over by then."""
+    sink = start()
+    sink.write(batch(1))
+    other = Spool(tmp_path / "spool", sink.log.ring, content=content_again)
+    other.append(batch(2))
+    with pytest.raises(DeliveryError):
+        sink.end_writer(WRITER, 2, ended=True)
+    other.close()
+    sink.end_writer(WRITER, 2, ended=True)
+
+    assert (recorded(sink), said(sink, "audit.gap"), sink.error) == ([1, 2], [], None)
+
+
 def test_an_end_cannot_be_declared_while_the_database_is_away(start, batch, tmp_path):
     """Whoever asked has to ask again."""
     (tmp_path / "in the way").touch()

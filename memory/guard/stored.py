@@ -153,8 +153,22 @@ class Removed(NamedTuple):
         return f"Removed({len(self.ids)} ids)"
 
 
-Later: TypeAlias = Callable[[], Statements]
-"""Makes statements of what was taken from a call while nobody could change it, on any thread."""
+class Later(NamedTuple):
+    """
+    Statements that can be made on any thread, of what was taken while nobody could change it.
+
+    Attributes:
+        make: Makes them.
+        size_bytes: Of what was taken, where it is a copy.
+    """
+
+    make: Callable[[], Statements]
+    size_bytes: int = 0
+
+    def __repr__(self) -> str:
+        """Return a constant: what was taken is raw."""
+        return "Later(...)"
+
 
 Says: TypeAlias = Callable[[Any, dict[str, Any], Memo], Statements | Later]
 """Returns what a call says, from its result and arguments, in the order of the calls."""
@@ -183,11 +197,9 @@ class CanonicalForm(NamedTuple):
 
     Attributes:
         form: The form; of a large one its hash. None: it has none.
-        kind: Its class.
     """
 
     form: bytes | str | None
-    kind: type
 
     @property
     def digest(self) -> str | None:
@@ -206,11 +218,15 @@ def kept(value: Any) -> CanonicalForm:
     try:
         form = canonical(value)
     except (TypeError, RecursionError):
-        return CanonicalForm(None, type(value))
+        return CanonicalForm(None)
     if len(form) > _MOST_KEPT_BYTES:
-        return CanonicalForm(sha256(form).hexdigest(), type(value))
-    # A copy: orjson's own has room for ten times as much.
-    return CanonicalForm(bytes(memoryview(form)), type(value))
+        return CanonicalForm(sha256(form).hexdigest())
+    return CanonicalForm(trimmed(form))
+
+
+def trimmed(form: bytes) -> bytes:
+    """Return a copy of what `canonical` has made: orjson's own has room for ten times as much."""
+    return bytes(memoryview(form))
 
 
 def _sorted(value: Any) -> list[str]:
@@ -251,7 +267,15 @@ def _maker(kind: type) -> Callable[[Any], Any]:
     if hasattr(kind, "__iter__") and not kind.__dictoffset__:
         return list
     slots = [each for base in kind.__mro__ for each in _slots(base)]
-    return partial(_attributes, [each for each in slots if each[:1] != "_"], slots)
+    public = [each for each in slots if each[:1] != "_"]
+    look = partial(_attributes, public, slots)
+    # No field of pydantic's begins with an underscore.
+    is_model = hasattr(kind, "__pydantic_fields__") and not public
+    return partial(_fields, look) if is_model else look
+
+
+def _fields(look: Callable[[Any], Any], value: Any) -> Any:
+    return value.__dict__ or look(value)
 
 
 def _attributes(public: list[str], slots: list[str], value: Any) -> dict[str, Any]:

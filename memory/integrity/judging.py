@@ -63,6 +63,7 @@ class Judge:
         self._seals = seals
         self._at_us = at_us
         self._before = {} if before is None else before
+        self._known: dict[Place, list[PlaceWrite]] = {}
 
     def names(self, said: Statements) -> list[str]:
         """Return the names that *said* is judged by."""
@@ -80,6 +81,7 @@ class Judge:
     def judge(self, said: Statements) -> Counter[str]:
         """Return how much of *said* is wrong, by code."""
         found: Counter[str] = Counter()
+        self._known = {}  # more may have been looked up
         is_known = False
         for value in said.values:
             code, is_written = self._value(value, said.newest, is_known=is_known)
@@ -101,8 +103,8 @@ class Judge:
             self._before[each.place] = each.order
 
     def _history(self, place: Place, roots: Iterable[Place]) -> _History:
-        entries = self._seals.entries(self._seals.name(place))
-        marks = [m for each in roots for m in self._seals.entries(self._seals.name(each))]
+        entries = self._at(place)
+        marks = [mark for each in roots for mark in self._at(each)]
         marks += [each for each in entries if abs(each.number) == THINNED]
         cleared = [m.begun_us for m in certain(marks, self._at_us) if m.number == GONE]
         thinned = [m.ended_us for m in marks if abs(m.number) == THINNED]
@@ -110,6 +112,12 @@ class Judge:
         written = [each for each in entries if abs(each.number) != THINNED]
         live = [each for each in written if each.ended_us >= since]
         return _History(written, live, max(thinned, default=-1))
+
+    def _at(self, place: Place) -> list[PlaceWrite]:
+        known = self._known.get(place)
+        if known is None:
+            known = self._known[place] = self._seals.entries(self._seals.name(place))
+        return known
 
     def _value(
         self, value: Value, newest: Sequence[Newest], *, is_known: bool

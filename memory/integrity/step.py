@@ -113,15 +113,11 @@ class Comparison:
         if call.covered or call.status in _NOT_DONE or call.reached_store_at is None:
             return
         try:
-            for each in self._operations(call):
+            for each in (() if self._splits is None else tuple(self._splits(call))) or (call,):
                 if each.method.op_class in _WRITES:
                     self._seal_one(call, each)
         except Exception as exc:  # noqa: BLE001 - what is not sealed is unknown when it is read
             self._faults.note("integrity.seal", exc)
-
-    def _operations(self, call: Call) -> Iterable[Call]:
-        parts = () if self._splits is None else tuple(self._splits(call))
-        return parts or (call,)
 
     def _seal_one(self, call: Call, of: Call) -> None:
         says = of.method.says
@@ -134,8 +130,8 @@ class Comparison:
         ended_us = begun_us + int((self._clock() - call.started) * 1e6)
         names: list[tuple[str, float]] = []
         note = partial(self._note, said, names, begun_us, ended_us, is_certain=is_certain)
-        if callable(said):
-            self._seals.waiting.add(note)
+        if isinstance(said, Later):
+            self._seals.waiting.add(note, said.size_bytes)
         else:
             note()
             if not names:
@@ -153,7 +149,7 @@ class Comparison:
     ) -> None:
         """Keep what was written, and put it into *names*."""
         try:
-            said = said() if callable(said) else said
+            said = said.make() if isinstance(said, Later) else said
             written = [*self._written(said, is_certain=is_certain)]
             added = [*self._added(said, is_certain=is_certain)]
         except Exception as exc:  # noqa: BLE001 - what is not sealed is unknown when it is read
@@ -197,35 +193,37 @@ class Comparison:
         _ORDERS.put(call, {})
 
         def compared(call: Call, item: Any) -> Any:
-            self._take(call, drive(self._reading(call, item), self._do), refuses=True)
+            if (reading := self._reading(call, item)) is not None:
+                self._take(call, drive(reading, self._do), refuses=True)
             return item if outer is None else outer[0](call, item)
 
         async def acompared(call: Call, item: Any) -> Any:
-            self._take(call, await adrive(self._reading(call, item), self._ado), refuses=True)
+            if (reading := self._reading(call, item)) is not None:
+                self._take(call, await adrive(reading, self._ado), refuses=True)
             return item if outer is None else await outer[1](call, item)
 
         EACH_ITEM.put(call, (compared, acompared))
 
     def _compare(self, call: Call) -> None:
         self._seal(call)
-        if self._is_answered(call):
-            self._take(call, drive(self._reading(call, call.result), self._do))
+        if self._is_answered(call) and (reading := self._reading(call, call.result)) is not None:
+            self._take(call, drive(reading, self._do))
         self._conclude(call)
 
     async def _acompare(self, call: Call) -> None:
         self._seal(call)
-        if self._is_answered(call):
-            self._take(call, await adrive(self._reading(call, call.result), self._ado))
+        if self._is_answered(call) and (reading := self._reading(call, call.result)) is not None:
+            self._take(call, await adrive(reading, self._ado))
         self._conclude(call)
 
     def _is_answered(self, call: Call) -> bool:
         # The result of an iterator is the number of its items, which were compared one by one.
         return call.error is None and not call.neutral and not isinstance(call.result, int)
 
-    def _reading(self, call: Call, item: Any) -> Reading:
-        """Return what is wrong with an answer, or an item: later, where nothing is refused."""
+    def _reading(self, call: Call, item: Any) -> Reading | None:
+        """Return what finds out what is wrong with an answer, or an item. None: it is left."""
         if call.covered:
-            return Counter()
+            return None
         says = call.method.says
         try:
             said = (
@@ -233,17 +231,17 @@ class Comparison:
             )
         except Exception as exc:  # noqa: BLE001 - it is unknown then, and said
             self._faults.note("integrity.read", exc)
-            return Counter([Found.UNKNOWN.value])
+            return _unknown()
         judging = self._judgement(said, call.started_ns // 1_000, _ORDERS.of(call))
-        if self._refuses or not callable(said):
-            return (yield from judging)
+        if self._refuses or not isinstance(said, Later):
+            return judging
         found = _LATER.of(call)
         if found is None:
             _LATER.put(call, found := Counter())
             part = IntegrityFindings(partial(_settled, self._comparisons, found))
             call.additions += (partial(_once, [part]),)
-        self._comparisons.add(partial(self._judge_later, judging, found))
-        return Counter()
+        self._comparisons.add(partial(self._judge_later, judging, found), said.size_bytes)
+        return None
 
     def _judge_later(self, judging: Reading, found: Counter[str]) -> None:
         new = drive(judging, self._do)
@@ -257,7 +255,7 @@ class Comparison:
         judge = Judge(self._seals, at_us, orders)
         try:
             self._seals.waiting.settle()
-            said = said() if callable(said) else said
+            said = said.make() if isinstance(said, Later) else said
             names = judge.names(said)
             if outdated := self._seals.outdated(names):
                 yield partial(self._seals.look_up, outdated)
@@ -337,6 +335,11 @@ def _settled(backlog: Backlog, of: T) -> T:
     """Return what work of *backlog* has put into *of*."""
     backlog.settle()
     return of
+
+
+def _unknown() -> Reading:
+    yield from ()
+    return Counter([Found.UNKNOWN.value])
 
 
 def _ignore() -> None:

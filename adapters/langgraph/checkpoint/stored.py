@@ -8,17 +8,18 @@ changes a value in place; so both are stated where they differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from hashlib import sha256
+from typing import Any, Final, NamedTuple, cast
 
+import msgspec
 import orjson
 from langgraph.checkpoint.base import get_checkpoint_metadata
 
 from ....memory.guard.operation import Arguments
 from ....memory.guard.stored import (
     ABSENT,
-    CanonicalForm,
     Later,
     Members,
     Memo,
@@ -28,6 +29,7 @@ from ....memory.guard.stored import (
     Value,
     canonical,
     kept,
+    trimmed,
 )
 from .arguments import configurable, is_copied
 
@@ -51,10 +53,11 @@ class _Row(NamedTuple):
         thread: Its thread, as are its namespace and id.
         parent: Its parent's id.
         versions: Of its channels.
-        about: What it has of `_ROW`, in canonical form.
-        metadata: Without what some savers leave out.
-        values: By channel: kept, or copies that nobody else has.
-        writes: Pending ones: task, channel and value.
+        kinds: The classes of their values.
+        writes: Task and channel of each pending write.
+        form: In canonical form what it has of `_ROW`; and metadata, the values of channels and of
+            pending writes, unless they are in `rest`.
+        rest: These three: copies that nobody else has, or each in canonical form.
     """
 
     thread: str
@@ -62,10 +65,10 @@ class _Row(NamedTuple):
     checkpoint_id: str
     parent: Any
     versions: dict[str, Any]
-    about: list[orjson.Fragment]
-    metadata: Any
-    values: dict[str, Any]
-    writes: list[tuple[str, str, Any]]
+    kinds: dict[str, type]
+    writes: list[tuple[str, str]]
+    form: bytes
+    rest: tuple[Any, dict[str, Any], list[Any]] | None
 
     def __repr__(self) -> str:
         """Return a constant: the values are raw."""
@@ -89,14 +92,13 @@ def put(_result: Any, given: Arguments, memo: Memo) -> Later:
     ids, checkpoint = configurable(given), given["checkpoint"]
     metadata = get_checkpoint_metadata(given["config"], given["metadata"])
     parent, ids = ids.get("checkpoint_id"), {**ids, "checkpoint_id": checkpoint["id"]}
-    row = _row(ids, checkpoint, metadata, parent, keep=_keeping(given))
-    return partial(_put, row, tuple(given.get("new_versions") or ()), memo)
+    row = _row(ids, checkpoint, metadata, parent, is_ours=is_copied(given))
+    return Later(partial(_put, row, tuple(given.get("new_versions") or ()), memo), len(row.form))
 
 
 def _put(row: _Row, new: Sequence[str], memo: Memo) -> Statements:
     thread, namespace, versions = row.thread, row.namespace, row.versions
-    values = {name: kept(each) for name, each in row.values.items()}
-    digests = {name: _digest(each) for name, each in values.items()}
+    state, digests, _ = _state(row)
     known = _versions(memo, thread, namespace)
     for name in new:
         known.pop((name, versions.get(name)), None)
@@ -104,15 +106,14 @@ def _put(row: _Row, new: Sequence[str], memo: Memo) -> Statements:
             _note(known, name, versions.get(name), digests[name])
     by_version = {name: known.get((name, of)) for name, of in versions.items()}
     stored = {name: of for name, of in by_version.items() if of is not None}
-    inline = {name: digests[name] for name, each in values.items() if issubclass(each.kind, _PLAIN)}
-    state = _state(row, digests)
+    inline = {name: digests[name] for name, its in row.kinds.items() if issubclass(its, _PLAIN)}
     others = [each for each in (stored, stored | inline) if each != digests]
     state = state._replace(others=tuple([*state.value[:-1], each] for each in others))
     return Statements(
         values=(
             state,
             *([] if row.parent is None else [_parent(row)]),
-            *_seeds(thread, namespace, values),
+            *_seeds(thread, namespace, row.kinds, digests),
         ),
         # Nobody has written to a checkpoint that is new.
         members=(_tasks(row),),
@@ -122,20 +123,29 @@ def _put(row: _Row, new: Sequence[str], memo: Memo) -> Statements:
 
 def put_writes(_result: Any, given: Arguments, _memo: Memo) -> Statements | Later:
     """Return what ``put_writes`` writes."""
-    ids, task, keep = configurable(given), str(given["task_id"]), _keeping(given)
+    ids, task, writes = configurable(given), str(given["task_id"]), given["writes"]
     thread, namespace = str(ids["thread_id"]), str(ids.get("checkpoint_ns", ""))
-    writes = [(task, channel, keep(value)) for channel, value in given["writes"]]
     if not writes:
         return Statements()
-    return partial(_put_writes, thread, namespace, str(ids.get("checkpoint_id")), writes)
+    values = [value for _channel, value in writes]
+    form = None if is_copied(given) else _form(values)
+    taken = values if is_copied(given) else [*map(kept, values)] if form is None else form
+    of = [(task, channel) for channel, _value in writes]
+    made = partial(_put_writes, thread, namespace, str(ids.get("checkpoint_id")), of, taken)
+    return Later(made, len(form or b""))
 
 
 def _put_writes(
-    thread: str, namespace: str, checkpoint: str, writes: list[tuple[str, str, Any]]
+    thread: str,
+    namespace: str,
+    checkpoint: str,
+    writes: list[tuple[str, str]],
+    taken: list[Any] | bytes,
 ) -> Statements:
     tasks = Members(("tasks", thread, namespace, checkpoint), (writes[0][0],), _roots(thread))
+    digests = map(_digest, taken) if isinstance(taken, list) else map(_hashed, _EACH(taken))
     return Statements(
-        values=tuple(_writes(thread, namespace, checkpoint, writes)), members=(tasks,)
+        values=tuple(_writes(thread, namespace, checkpoint, writes, digests)), members=(tasks,)
     )
 
 
@@ -166,10 +176,12 @@ def history(result: Any, given: Arguments, _memo: Memo) -> Statements:
     thread, namespace = str(ids.get("thread_id")), str(ids.get("checkpoint_ns", ""))
     values: list[Value] = []
     for channel, found in result.items():
-        writes = [each for each in found.get("writes", ()) if str(each[0]) != _NULL_TASK]
-        values += _writes(thread, namespace, "", writes)
+        written = [each for each in found.get("writes", ()) if str(each[0]) != _NULL_TASK]
+        digests = (_digest(value) for _task, _channel, value in written)
+        values += _writes(thread, namespace, "", [each[:2] for each in written], digests)
         if "seed" in found:
-            values += _seeds(thread, namespace, {channel: kept(found["seed"])})
+            seed = {channel: found["seed"].__class__}, {channel: _digest(found["seed"])}
+            values += _seeds(thread, namespace, *seed)
     return Statements(values=tuple(values))
 
 
@@ -197,74 +209,87 @@ def prune(_result: Any, given: Arguments, _memo: Memo) -> Statements:
 
 
 def _found(item: Any, memo: Memo, *, is_whole: bool) -> Later:
-    above = None if item.parent_config is None else configurable({"config": item.parent_config})
-    parent, ids = (above or {}).get("checkpoint_id"), item.config["configurable"]
-    row = _row(ids, item.checkpoint, item.metadata, parent, keep=kept)
-    row.writes.extend((str(task), name, kept(of)) for task, name, of in item.pending_writes or ())
+    above = item.parent_config
+    parent = None if above is None else configurable({"config": above}).get("checkpoint_id")
+    ids, pending = item.config["configurable"], item.pending_writes or ()
+    row = _row(ids, item.checkpoint, item.metadata or {}, parent, pending)
     is_misplaced = item.checkpoint["id"] != row.checkpoint_id
-    return partial(_read, row, memo, is_whole=is_whole, is_misplaced=is_misplaced)
+    read = partial(_read, row, memo, is_whole=is_whole, is_misplaced=is_misplaced)
+    return Later(read, len(row.form))
 
 
 def _read(row: _Row, memo: Memo, *, is_whole: bool, is_misplaced: bool) -> Statements:
     thread, namespace = row.thread, row.namespace
-    digests = {name: _digest(each) for name, each in row.values.items()}
+    state, digests, writes = _state(row)
     known = _versions(memo, thread, namespace)
     for name, of in digests.items():
         _note(known, name, row.versions.get(name), of)
-    state = _state(row, digests)._replace(is_misplaced=is_misplaced)
     return Statements(
         values=(
-            state,
+            state._replace(is_misplaced=is_misplaced),
             _parent(row),
-            *_writes(thread, namespace, row.checkpoint_id, row.writes),
+            *_writes(thread, namespace, row.checkpoint_id, row.writes, writes),
         ),
         members=(_tasks(row),),
         newest=_order(thread, namespace, row.checkpoint_id, is_whole=is_whole),
     )
 
 
-def _keeping(given: Arguments) -> Callable[[Any], Any]:
-    """Return what takes a value from *given*: copies that nobody else has stay as they are."""
-    return _as_it_is if is_copied(given) else kept
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
 def _row(
     ids: Mapping[str, Any],
     checkpoint: Mapping[str, Any],
-    metadata: Mapping[str, Any] | None,
+    metadata: Mapping[str, Any],
     parent: Any,
+    writes: Sequence[tuple[Any, str, Any]] = (),
     *,
-    keep: Callable[[Any], Any],
+    is_ours: bool = False,
 ) -> _Row:
+    about = [checkpoint.get(each) for each in _ROW]
     # Some savers leave this one out.
-    about = {name: of for name, of in (metadata or {}).items() if name != "writes"}
+    said = {name: of for name, of in metadata.items() if name != "writes"}
+    values: dict[str, Any] = checkpoint["channel_values"]
+    pending = [value for _task, _channel, value in writes]
+    rest: Any = (said, values, pending) if is_ours else None
+    # In one go, which costs the caller half of what one by one does.
+    form = _form(about if is_ours else (about, said, values, pending))
+    if form is None:
+        rest = rest or (
+            kept(said),
+            {name: kept(of) for name, of in values.items()},
+            [*map(kept, pending)],
+        )
+        form = canonical(about)
     return _Row(
-        thread=str(ids["thread_id"]),
-        namespace=str(ids.get("checkpoint_ns", "")),
-        checkpoint_id=str(ids.get("checkpoint_id")),
-        parent=parent,
+        str(ids["thread_id"]),
+        str(ids.get("checkpoint_ns", "")),
+        str(ids.get("checkpoint_id")),
+        parent,
         # The run that goes on counts them on.
-        versions=dict(checkpoint["channel_versions"]),
-        about=[orjson.Fragment(canonical(checkpoint.get(each))) for each in _ROW],
-        metadata=keep(about),
-        values={name: keep(each) for name, each in checkpoint["channel_values"].items()},
-        writes=[],
+        dict(checkpoint["channel_versions"]),
+        {name: each.__class__ for name, each in values.items()},
+        [(str(task), channel) for task, channel, _value in writes],
+        form,
+        rest,
     )
 
 
-def _state(row: _Row, digests: dict[str, str]) -> Value:
-    said = _digest(row.metadata)
-    return Value(
+def _state(row: _Row) -> tuple[Value, dict[str, str], list[str]]:
+    """Return a checkpoint's value, and the digests of its channels and of its pending writes."""
+    hashed: Callable[[Any], str] = _digest
+    about, rest = row.form, cast("Any", row.rest)
+    if rest is None:
+        whole, *rest = _SPLIT(row.form)
+        hashed, about = _hashed, bytes(whole)
+    metadata, values, writes = rest
+    said, digests = hashed(metadata), {name: hashed(of) for name, of in values.items()}
+    state = Value(
         ("state", row.thread, row.namespace, row.checkpoint_id),
-        [*row.about, said, digests],
+        [orjson.Fragment(about[1:-1]), said, digests],  # the parts of one list in another
         roots=_roots(row.thread),
         made=order_of(row.checkpoint_id),
         is_partial=_OPAQUE in digests.values() or said == _OPAQUE,
     )
+    return state, digests, [*map(hashed, writes)]
 
 
 def _parent(row: _Row) -> Value:
@@ -275,18 +300,21 @@ def _parent(row: _Row) -> Value:
 
 
 def _tasks(row: _Row) -> Members:
-    tasks = tuple(dict.fromkeys(task for task, _, _ in row.writes))
+    tasks = tuple(dict.fromkeys(task for task, _ in row.writes))
     place = "tasks", row.thread, row.namespace, row.checkpoint_id
     return Members(place, tasks, _roots(row.thread))
 
 
 def _writes(
-    thread: str, namespace: str, checkpoint_id: str, writes: Sequence[Any]
+    thread: str,
+    namespace: str,
+    checkpoint_id: str,
+    writes: Sequence[Sequence[Any]],
+    digests: Iterable[str],
 ) -> Iterator[Value]:
-    for task, channel, value in writes:
+    for (task, channel), said in zip(writes, digests, strict=True):
         # A task's id is made of its checkpoint's, but for what no task has written.
         of = checkpoint_id if str(task) == _NULL_TASK else ""
-        said = _digest(value)
         yield Value(
             ("write", thread, namespace, str(task), of, channel),
             said,
@@ -296,11 +324,13 @@ def _writes(
         )
 
 
-def _seeds(thread: str, namespace: str, values: Mapping[str, CanonicalForm]) -> Iterator[Value]:
-    for channel, value in values.items():
-        if value.kind.__name__ == _SEED:
+def _seeds(
+    thread: str, namespace: str, kinds: Mapping[str, type], digests: Mapping[str, str]
+) -> Iterator[Value]:
+    for channel, kind in kinds.items():
+        if kind.__name__ == _SEED:
             place = "seed", thread, namespace, channel
-            yield Value(place, _digest(value), roots=_roots(thread), stays=True)
+            yield Value(place, digests[channel], roots=_roots(thread), stays=True)
 
 
 def _order(
@@ -319,8 +349,26 @@ def _roots(thread: str) -> tuple[Place, ...]:
 _OPAQUE: Final = "?"
 
 
+def _form(value: Any) -> bytes | None:
+    try:
+        return trimmed(canonical(value))
+    except (TypeError, RecursionError):
+        return None
+
+
 def _digest(value: Any) -> str:
     return kept(value).digest or _OPAQUE
+
+
+def _hashed(form: msgspec.Raw) -> str:
+    return sha256(form).hexdigest()
+
+
+_EACH: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_SPLIT: Final = msgspec.json.Decoder(
+    tuple[msgspec.Raw, msgspec.Raw, dict[str, msgspec.Raw], list[msgspec.Raw]]
+).decode
+"""Takes apart what was put into its canonical form as a whole: each part keeps its bytes."""
 
 
 def _versions(memo: Memo, thread: str, namespace: str) -> dict[Any, str]:

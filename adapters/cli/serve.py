@@ -76,7 +76,7 @@ def serve(
     try:
         import uvicorn
 
-        from ..console import Site, build_console
+        from ..console import PunctualProtocol, Site, build_console
         from ..console.sessions import Sessions
     except ImportError as exc:
         raise ConfigurationError(
@@ -115,9 +115,9 @@ def serve(
             log_level="critical",
             proxy_headers=False,
             server_header=False,
+            http=PunctualProtocol,
             ws="none",
             limit_concurrency=256,
-            timeout_keep_alive=5,
         )
         # The server raises the signal that ended it once more: what is open is to be closed.
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -52,7 +52,8 @@ def stopped_runs(
     for seq, rule, occurred_us, verdict in sealed_verdicts(snapshot, first_seq):
         if rule == "approvals":
             found.pop(str(verdict["evidence"].get("approval")), None)
-        elif verdict["outcome"] == "stop":
+        # An abort is an order: its run, if there is one, ends by another verdict.
+        elif verdict["outcome"] == "stop" and rule != "abort":
             facts = orjson.loads(verdict["facts"])
             stop = StoppedRun(seq, rule, verdict["reason"], verdict["evidence"], facts, occurred_us)
             found[stop.approval] = stop

@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from ...audit.database.errors import AuditError
 from ...audit.log import AuditLog
+from ...audit.record.lived_time import SKEW_US
 from ...memory.privacy.engine.redactor import Redactor
 from ...memory.rules.aborts import abort_event
 from ...memory.rules.decisions import CODE
@@ -39,6 +40,7 @@ MOST_BYTES: Final = 131_072
 
 _REFERENCE: Final = re.compile("[a-z2-7]{26}")
 _DONE = (200, "done")
+_UNKNOWN_RUN = (202, "sealed, and the audit trail knows no such run yet")
 _REPEATED = (409, "this webhook-id was received before")
 
 Answer = tuple[int, str]
@@ -197,4 +199,13 @@ class _Inbox:
         run = order.run or self._log.ring.current.run_reference(order.tenant, order.name)
         # The trail takes it once, whichever process receives it and however often.
         event = abort_event(run, message_id, by, order.why)
-        return _DONE if self._log.append([event]) else _REPEATED
+        if not self._log.append([event]):
+            return _REPEATED
+        return _DONE if self._knows(run, order.name) else _UNKNOWN_RUN
+
+    def _knows(self, run: str, name: str) -> bool:
+        """Return whether the trail has events of a run, as far as they can all be read."""
+        refer, now_us = self._log.ring.current.run_reference, round(self._clock() * 1e6)
+        found = self._log.runs(since_us=0, until_us=now_us + SKEW_US, run=name or None)
+        its = (refer(each.address.tenant, each.address.run) for each in found.runs)
+        return found.is_cut or run in its

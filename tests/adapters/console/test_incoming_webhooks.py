@@ -37,7 +37,17 @@ def test_the_site_takes_a_signed_webhook_and_no_other(sender):
     forged = headers_of(body, "whsec_" + base64.b64encode(bytes(32)).decode())
 
     assert sender.post("/webhooks", content=body, headers=forged).status_code == 401
-    assert sender.post("/webhooks", content=body, headers=headers_of(body)).status_code == 200
+    assert sender.post("/webhooks", content=body, headers=headers_of(body)).status_code == 202
     assert sender.post("/webhooks", content=body, headers=headers_of(body)).status_code == 409
     assert sender.post("/sign-in", content=body, headers=headers_of(body)).status_code == 403
     assert sender.get("/", follow_redirects=False).status_code != 200
+
+
+def test_an_abort_of_no_run_is_no_stopped_run(sender, tokens):
+    """It is an order. What it ends has a verdict of its own, which is shown."""
+    body = json.dumps({"type": "abort", "data": {"by": "grace@example.com", "name": "t-1"}})
+    sender.post("/webhooks", content=body, headers=headers_of(body))
+
+    sender.get("/sign-in", params={"token": tokens[-1]})
+
+    assert "Nothing waits" in sender.get("/").text

@@ -23,8 +23,8 @@ AnyOfThem = Annotated[
     bool,
     typer.Option(
         "--any",
-        help="All of that id are one person: in any case, space or Unicode form, and without "
-        "--tenant in any tenant.",
+        help="All of that id are one person: in any case, space or Unicode form, as it was pasted, "
+        "and without --tenant in any tenant.",
     ),
 ]
 Exact = Annotated[

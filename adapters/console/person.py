@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
 from functools import partial
@@ -25,6 +25,7 @@ from ...audit.queries.text_extraction import text_of
 from ...audit.record.rows import AuditRow
 from ...audit.store.person_lookup import CustomerQuery, OtherSpellings, Person
 from ...memory.scope import Mnemoscope
+from ...telemetry.event.spelling import Identity, bare_id
 from ..customer_requests.erase import erase_with_receipt
 from ..customer_requests.erasure_screen import erasure_notes, erasure_rows, erasure_verdict
 from ..customer_requests.export import (
@@ -97,15 +98,19 @@ def _look_up(visit: Visit) -> Response:
     )
     try:
         _find(visit.site, query)
-    except UnknownSubjectError:
-        # Where else they may be known is not said: another tenant's people are nobody here.
+    except UnknownSubjectError as exc:
         visit.seal_refusal("look")
-        return _ask(visit, 404, is_unknown=True)
+        # In what other tenant they may be known is not said: another one's people are nobody here.
+        near = [each for each in exc.others if query.tenant in {None, each.tenant}]
+        return _ask(visit, 404, is_unknown=True, found=[] if exc.is_further else _listed(near))
     except AmbiguousSubjectError as exc:
         visit.seal_refusal("look")
-        found = [(each.tenant, each.customer, named(each.tenant)) for each in exc.found]
-        return _ask(visit, 409, found=found, asked=form)
+        return _ask(visit, 409, found=_listed(exc.found), asked=form)
     return visit.redirect(f"/person/{visit.session.keep(query)}")
+
+
+def _listed(found: Iterable[Identity]) -> list[tuple[str, str, str]]:
+    return [(each.tenant, each.customer, named(each.tenant)) for each in found]
 
 
 def _names(given: list[str]) -> tuple[str, ...]:
@@ -280,7 +285,8 @@ def _exported(
 
 
 def _phrase(query: CustomerQuery) -> str:
-    return f"erase {query.customer.strip()}"
+    # As it can be typed: nobody types what is not seen.
+    return f"erase {bare_id(query.customer) or query.customer.strip()}"
 
 
 def _command(query: CustomerQuery) -> str:
@@ -315,7 +321,7 @@ class _Erasures:
         query, person = _shown(visit, "erase")
         if site.scope is None:
             raise NotDoneError(409, "Erasing needs the stores. Nothing was changed.")
-        if form.get("phrase", "").strip() != _phrase(query):
+        if bare_id(form.get("phrase", "")) != bare_id(_phrase(query)):
             raise NotDoneError(400, "The phrase is another one. Nothing was changed.")
         vouched = _names(form.get("vouch", "").split(","))
         act = partial(

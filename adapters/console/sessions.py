@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import secrets
 import threading
-from collections import OrderedDict
+from collections import ChainMap, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -91,7 +91,7 @@ class SignedIn:
 
     def kept(self, handle: str) -> Any:
         """Return what was kept under *handle*. None: nothing, or not in this session."""
-        return self._kept.get(handle) or self._work.get(handle)
+        return ChainMap(self._kept, self._work).get(handle)
 
 
 class Sessions:

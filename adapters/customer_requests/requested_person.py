@@ -12,7 +12,7 @@ from ...audit.log import AuditLog
 from ...audit.store.person_lookup import CustomerQuery, InStores, Person
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.records import DataSubject, StoreData
-from ...telemetry.event.spelling import Identity, usual_spellings
+from ...telemetry.event.spelling import Identity, readings, usual_spellings
 
 FLUSH_S = 5.0
 """Seconds that queued events are given to reach the trail before it is read."""
@@ -58,12 +58,13 @@ def unknown_person(query: CustomerQuery) -> Person:
 
 
 def _in_stores(scope: Mnemoscope, query: CustomerQuery) -> InStores:
-    """Ask each store for each id, and for its usual spellings."""
+    """Ask each store for each id, in all readings, and for its usual spellings."""
     found: set[str] = set()
     silent: dict[str, str] = {}
     subjects = [DataSubject(customer=name) for name in query.names]  # refuses nobody and everybody
     with scope.customer_data(query.customer, tenant=query.tenant) as data:
-        for name in (spelling for each in subjects for spelling in usual_spellings(each.customer)):
+        names = (reading for each in subjects for reading in readings(each.customer))
+        for name in dict.fromkeys(spelling for each in names for spelling in usual_spellings(each)):
             for store in data.stores(DataSubject(customer=name, tenant=query.tenant)):
                 if store.name not in silent and holds(store, silent):
                     found.add(name)

@@ -3,7 +3,8 @@ Whose data: the customer that an id names, wherever in a log, or the reason why 
 
 It is looked for in every tenant, and in every spelling: case, form of Unicode, space around it. One
 answer is never taken for another: a customer under several tenants, or beside one whose id differs
-in spelling alone, is an error that lists them, and so is one whom nobody knows.
+in spelling alone, is an error that lists them, and so is one whom nobody knows. What pasting adds
+to an id is left out only where nobody is known with it.
 
 A log of an earlier version does not say in what tenant or spelling its customers are known. There
 the tenants are those of the details, and the usual spellings are tried in each: another spelling
@@ -20,7 +21,14 @@ from enum import StrEnum
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...telemetry.event.spelling import Identity, folded_hash, open_sealed, usual_spellings
+from ...telemetry.event.spelling import (
+    Identity,
+    folded_hash,
+    open_sealed,
+    readings,
+    untagged,
+    usual_spellings,
+)
 from ...telemetry.event.subject import Subject
 from ..database.database import among, blob, marks
 from ..database.errors import (
@@ -245,22 +253,29 @@ def _may_be_held(name: str, query: CustomerQuery, stores: InStores | None) -> bo
     """Tell whether a live store holds something of *name*, or was not asked for it."""
     if stores is None or stores.silent or name in stores.spellings:
         return True
-    return not any(name in usual_spellings(each) for each in query.names)
+    asked = (reading for each in query.names for reading in readings(each))
+    return not any(name in usual_spellings(each) for each in asked)
 
 
 def _chosen(
     lookup: _Lookups, name: str, query: CustomerQuery, stores: InStores | None
 ) -> list[_Match]:
     """Return the matches of one id, if they are one person."""
-    logged = lookup.matches(name)
-    everywhere = [*logged, *_in_stores_alone(name, query, stores, logged)]
-    here = [each for each in everywhere if query.tenant in {None, each.identity.tenant}]
+    everywhere, here = list[_Match](), list[_Match]()
+    for reading in readings(name):
+        logged = lookup.matches(reading)
+        its = [*logged, *_in_stores_alone(reading, query, stores, logged)]
+        everywhere += its
+        if here := [each for each in its if query.tenant in {None, each.identity.tenant}]:
+            break
     exact = [each for each in here if each.identity.customer == name]
     others = [each for each in here if each.identity.customer != name]
     known = exact
     if query.spellings is OtherSpellings.INCLUDE:
         known, others = exact + others, []
     if not known:
+        # Without its tag an address may be another person's: said, and never taken for theirs.
+        everywhere += [] if (bare := untagged(name)) in readings(name) else lookup.matches(bare)
         elsewhere = dict.fromkeys(each.identity for each in everywhere)
         raise UnknownSubjectError(
             others=tuple(elsewhere),

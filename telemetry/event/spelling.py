@@ -3,6 +3,7 @@ The spellings of an id: which of them may be one person's, and how one is kept f
 
 Two ids that differ in case, in the form of their Unicode, or in space around them are spellings of
 each other. A log finds all of them by one keyed hash, of what they have in common, without tenant.
+What a page, a mail or a keyboard adds when an id is pasted is left out in further readings of it.
 Spelling and tenant themselves are encrypted with a key that takes the secret and the id, in any of
 its spellings: whoever has the secret alone can list nobody.
 """
@@ -16,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -34,6 +35,14 @@ _LARGEST = 2**63 - 1
 """What databases have as a whole number."""
 
 _FORMS: Final = ("NFC", "NFD", "NFKC", "NFKD")
+
+_AS_ONE: Final = {"Cf": "", "Pd": "-"}
+"""What categories of characters are read as: those that nobody sees, and dashes."""
+
+_AROUND: Final = {"Ps", "Pe", "Pi", "Pf"}
+"""Categories of brackets and quotes."""
+
+_SCHEMES: Final = ("mailto:", "tel:", "sip:", "sms:", "callto:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +101,41 @@ def _spellings(text: str) -> Iterator[str]:
         yield cased
         yield from (normalize(form, cased) for form in _FORMS)
     yield bare.title()
+
+
+def readings(text: str) -> tuple[str, ...]:
+    """Return *text*, and the ids that it may stand for if it was pasted: of one person all."""
+    bare = bare_id(text)
+    number = re.sub(r"[\s().\-/]", "", bare)
+    is_number = re.fullmatch(r"\+[0-9]{6,15}", number)  # of telephones: other groups mean something
+    return tuple(dict.fromkeys(filter(None, (text, bare, number if is_number else ""))))
+
+
+def bare_id(text: str) -> str:
+    """
+    Return *text* without what is around an id and in it where it was pasted. Empty: no id is left.
+
+    Quotes, brackets, stops and ``mailto:`` around it go, the name in front of an address in angle
+    brackets, and characters that nobody sees. Dashes and apostrophes are those of a keyboard.
+    """
+    from urllib.parse import unquote  # noqa: PLC0415 - few look-ups are of links
+
+    bare = "".join(_AS_ONE.get(category(each), each) for each in normalize("NFKC", text))
+    bare = re.sub("[\u034f\ufe00-\ufe0f]", "", bare).translate({0x2212: "-", 0x2019: "'"})
+    if named := re.fullmatch(r"[^<>]*<([^<>]+)>\W*", bare):
+        bare = named[1]
+    around = " \"'`<>,;:.!?|" + "".join(each for each in {*bare} if category(each) in _AROUND)
+    before = ""
+    while bare != before:
+        before, bare = bare, " ".join(bare.split()).strip(around)
+        scheme = next((each for each in _SCHEMES if bare.casefold().startswith(each)), "")
+        bare = re.split("[?;]", unquote(bare[len(scheme) :]))[0] if scheme else bare
+    return bare if any(map(str.isalnum, bare)) else ""
+
+
+def untagged(text: str) -> str:
+    """Return an address without its tag, ``ada@…`` of ``ada+news@…``: perhaps another person's."""
+    return re.sub(r"^([^+@\s]+)\+[^@\s]*@", r"\1@", bare_id(text))
 
 
 def folded_hash(key: DerivedKey, customer: str) -> str:

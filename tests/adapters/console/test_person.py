@@ -11,7 +11,7 @@ import pytest
 from mnemoscope.adapters.console import build_console
 from mnemoscope.audit import AuditLog
 from mnemoscope.memory.api import OperationClass, Redacted, Subject
-from tests.kit.console_browser import Browser
+from tests.kit.console_browser import ORIGIN, Browser
 
 ADA, TENANT = "c-ada", "acme"
 WRITE = {"op_class": OperationClass.REMEMBER, "method": "add", "operation": "create_memory"}
@@ -109,6 +109,33 @@ class TestLookingUp:
 
         assert "another spelling is included: 'c-ada'" in words(asked)
         assert look_up(browser, "C-ADA").status_code == 404
+
+    @pytest.mark.parametrize(
+        "typed", ["C-ADA", "\u201cc\u2011ada\u201d", "mailto:c-ada", "<c-ada>"]
+    )
+    def test_a_near_spelling_is_offered_and_not_shown(self, browser, remember, typed):
+        """Whoever looked says that it is them; of another tenant nobody is offered."""
+        remember(ADA, "likes tea")
+
+        asked = look_up(browser, typed)
+        elsewhere = look_up(browser, typed, tenant="globex")
+
+        assert asked.status_code == elsewhere.status_code == 404
+        assert "Known by a near spelling tenant acme: \u201cc-ada\u201d" in words(asked)
+        assert "likes tea" not in asked.text
+        assert "near spelling" not in elsewhere.text
+        (offered,) = re.findall("<li>(.*?)</li>", asked.text, re.DOTALL)
+        form = dict(re.findall('name="([^"]+)" value="([^"]*)"', offered))
+        assert "likes tea" in browser.post("/person", data=form, headers={"origin": ORIGIN}).text
+
+    def test_an_address_without_its_tag_is_offered_alone(self, browser, remember):
+        """In any spelling it is not taken for theirs."""
+        remember("ada@example.com", "likes tea")
+
+        page = look_up(browser, "ada+news@example.com", any="on")
+
+        assert page.status_code == 404
+        assert "\u201cada@example.com\u201d" in words(page)
 
     def test_further_ids_are_the_same_person(self, browser, remember):
         """As --also has it: what is known by either id is on one page."""

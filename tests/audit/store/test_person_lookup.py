@@ -6,6 +6,8 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from unicodedata import normalize
+from urllib.parse import quote
 
 import pytest
 
@@ -166,6 +168,126 @@ class TestSpellings:
         with pytest.raises(UnknownSubjectError) as error:
             log.person(UPPER)
         assert error.value.others == (Identity(ADA, "acme"),)
+
+
+PASTED = {
+    "non-breaking hyphens": lambda text: text.replace("-", "\u2011"),
+    "minus signs": lambda text: text.replace("-", "\u2212"),
+    "dashes": lambda text: text.replace("-", "\u2013"),
+    "a curly apostrophe": lambda text: text.replace("'", "\u2019"),
+    "soft hyphens": "\u00ad".join,
+    "zero-width spaces": "\u200b".join,
+    "marks of direction": lambda text: f"\u202a{text}\u202c\u200e",
+    "a mark of byte order": lambda text: f"\ufeff{text}",
+    "full width": lambda text: "".join(
+        chr(ord(each) + 0xFEE0) if "!" <= each <= "~" else each for each in text
+    ),
+    "capitals": str.upper,
+    "decomposed": lambda text: normalize("NFD", text),
+    "a table's cell": lambda text: f"\t{text}\r\n",
+    "non-breaking spaces": lambda text: f"\u00a0{text}\u202f",
+    "angle brackets": lambda text: f"<{text}>",
+    "round brackets": lambda text: f"({text})",
+    "square brackets": lambda text: f"[{text}]",
+    "quotes": lambda text: f'"{text}"',
+    "curly quotes": lambda text: f"\u201c{text}\u201d",
+    "low quotes": lambda text: f"\u201e{text}\u201c",
+    "guillemets": lambda text: f"\u00ab\u00a0{text}\u00a0\u00bb",
+    "code": lambda text: f"`{text}`",
+    "the end of a sentence": lambda text: f"{text}.",
+    "one of a list": lambda text: f" {text}; ",
+    "a link to mail": lambda text: f"mailto:{text}",
+    "a link with a subject": lambda text: f"MAILTO:{quote(text)}?subject=Your%20data",
+    "a link to a telephone": lambda text: f"tel:{text}",
+    "a mail's sender": lambda text: f'"Ada Lovelace" <{text}>,',
+    "all at once": lambda text: f"\u201c<mailto:{text.upper()}>\u201d,\u200b ",
+}
+"""Ways in which an id comes into a field from elsewhere."""
+
+STORED = [
+    "c-42",
+    ADA,
+    "ada+news@example.com",
+    "Zo\u00eb@example.com",
+    "o'brien-7",
+    "+34600123456",
+    "4711",
+    "acme/ada_7",
+    "auth0|5f7c8ec7c33c6c004bbafe82",
+    "123e4567-e89b-12d3-a456-426614174000",
+    "\u6771\u4eac-7",
+    "\u0639\u0644\u064a",
+]
+
+
+class TestPasted:
+    @pytest.mark.parametrize("stored", STORED)
+    @pytest.mark.parametrize("way", PASTED)
+    def test_an_id_is_found_however_it_is_pasted(self, log, event_factory, stored, way):
+        """It is told, and used if that is wanted: the one person, and nobody beside them."""
+        strangers = ["c42", "ada@example.org", "ada", "o-brien-7", "471", "ad\u00e0@example.com"]
+        log.append([event_factory(customer=each) for each in (stored, *strangers)])
+        pasted = PASTED[way](stored)
+
+        found = log.person(pasted, spellings=OtherSpellings.INCLUDE)
+
+        assert found.identities == (Identity(stored, "acme"),)
+        if pasted != stored:
+            with pytest.raises(UnknownSubjectError) as error:
+                log.person(pasted)
+            assert error.value.others[0] == Identity(stored, "acme")
+
+    @pytest.mark.parametrize(
+        "pasted", ["+34 600 123 456", "tel:+34-600-12-34-56", "(+34) 600.123.456"]
+    )
+    def test_a_telephone_number_is_found_in_groups(self, log, event_factory, pasted):
+        """As people write it."""
+        log.append([event_factory(customer="+34600123456")])
+
+        found = log.person(pasted, spellings=OtherSpellings.INCLUDE)
+        assert found.identities == (Identity("+34600123456", "acme"),)
+
+    def test_a_number_in_other_groups_is_somebody_else(self, log, event_factory):
+        """Who has 12-34 is not who has 1234."""
+        log.append([event_factory(customer="1234567")])
+
+        with pytest.raises(UnknownSubjectError) as error:
+            log.person("12-34567", spellings=OtherSpellings.INCLUDE)
+        assert error.value.others == ()
+
+    def test_an_id_with_brackets_is_not_the_one_without(self, log, event_factory):
+        """Whoever is known as it was typed is the one who is meant."""
+        log.append([event_factory(customer="[ada]", run="a"), event_factory(customer="ada")])
+
+        found = log.person("[ada]", spellings=OtherSpellings.INCLUDE)
+        assert found.identities == (Identity("[ada]", "acme"),)
+
+    def test_an_address_without_its_tag_is_told_and_never_taken(self, log, event_factory):
+        """It may be somebody else's."""
+        log.append([event_factory()])
+
+        for spellings in OtherSpellings:
+            with pytest.raises(UnknownSubjectError) as error:
+                log.person("ada+news@example.com", spellings=spellings)
+            assert error.value.others == (Identity(ADA, "acme"),)
+
+    def test_what_a_store_has_as_it_was_pasted_is_theirs(self, log, event_factory):
+        """And not that of whom the log knows without the brackets."""
+        log.append([event_factory(customer="ada")])
+        asked = CustomerQuery(customer="[ada]", spellings=OtherSpellings.INCLUDE)
+
+        with log.reading() as snapshot:
+            found = find_person(snapshot, asked, InStores(frozenset({"[ada]", "ada"})))
+        assert found.identities == (Identity("[ada]"),)
+
+    @pytest.mark.parametrize("text", ["", "<>", "mailto:", "\u200b", "*", '"*"'])
+    def test_what_is_no_id_has_no_other_reading(self, log, event_factory, text):
+        """A wildcard in quotes is everybody as little as one without."""
+        log.append([event_factory()])
+
+        with pytest.raises(UnknownSubjectError) as error:
+            log.person(text, spellings=OtherSpellings.INCLUDE)
+        assert error.value.others == ()
 
 
 class TestOnePerson:

@@ -39,8 +39,8 @@ from ..customer_requests.export import (
 from ..customer_requests.requested_person import person_in_log, person_in_scope
 from ..customer_requests.who import named, shared_line, who_lines
 from .sessions import Right
-from .site import NotDoneError, Site, Visit
-from .tables import Table, cut, micros_of, page_of, second
+from .site import NotDoneError, Site, Visit, second
+from .tables import Table, cut, micros_of, page_of
 from .work import Ended, Work, asked
 
 _CHANGED = "They are known otherwise than you were shown. Nothing was changed: look them up again."
@@ -141,9 +141,9 @@ def _shown(visit: Visit, purpose: str) -> tuple[CustomerQuery, Person]:
     Raises:
         NotDoneError: The session has not looked anybody up under this handle, or they are gone.
     """
-    query = visit.session.kept(visit.request.path_params["handle"])
-    if not isinstance(query, CustomerQuery):
-        raise NotDoneError(404, "Nobody was looked up here in this session: look them up again.")
+    query = visit.kept(
+        CustomerQuery, "Nobody was looked up here in this session: look them up again."
+    )
     if query.reference and purpose != "look":
         raise NotDoneError(409, "Stores know them by their id alone: look them up by it.")
     try:
@@ -189,7 +189,6 @@ def _remembered(visit: Visit) -> Response:
         counts=(len(found.remembered), len(found.used)),
         page=page,
         text=_text,
-        second=second,
     )
 
 

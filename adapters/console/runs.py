@@ -23,8 +23,8 @@ from ...audit.record.rows import AuditRow
 from ...memory.scope import Mnemoscope
 from ...telemetry.event.event import VERDICT, OperationClass
 from .sessions import Right
-from .site import NotDoneError, Site, Visit
-from .tables import Table, cost, cut, micros_of, page_of, second
+from .site import NotDoneError, Site, Visit, second
+from .tables import Table, cost, cut, micros_of, page_of
 from .work import Ended, Work
 
 _DAY_US = 86_400_000_000
@@ -83,11 +83,8 @@ def _found(visit: Visit, form: Any) -> Response:
     shown = {**given, "since": since, "until": until}
     # By place and not by name in the address: a run may be called by its customer.
     handle = visit.session.keep(replace(found, runs=runs))
-    more: dict[str, Any] = {"handle": handle, "asked": shown, "runs": runs, **_WORDS}
+    more: dict[str, Any] = {"handle": handle, "asked": shown, "runs": runs, "cost": cost}
     return visit.page("runs.html", title="Runs", is_cut=found.is_cut, **more)
-
-
-_WORDS: dict[str, Any] = {"cost": cost, "second": second}
 
 
 # -- one run ---------------------------------------------------------------------------------------
@@ -95,15 +92,14 @@ _WORDS: dict[str, Any] = {"cost": cost, "second": second}
 
 def _run(visit: Visit) -> Response:
     site, path = visit.site, visit.request.path_params
-    found = visit.session.kept(path["handle"])
-    runs = found.runs if isinstance(found, FoundRuns) else ()
+    runs = visit.kept(FoundRuns, _GONE).runs
     run = {str(number): each for number, each in enumerate(runs)}.get(path["number"])
     if run is None:
         raise NotDoneError(404, _GONE)
     rows = (each for each in site.log.rows(run=run.address.run) if not each.nested)
     page = page_of(visit, of_run(rows, run.address))
     _seal(visit, "run", page.items)
-    more: dict[str, Any] = {"events": [*_events(site, page.items)], "said": _said, **_WORDS}
+    more: dict[str, Any] = {"events": [*_events(site, page.items)], "said": _said, "cost": cost}
     return visit.page("run.html", title="Runs", run=run, page=page, **more)
 
 
@@ -174,9 +170,7 @@ def _is_of(memory: ReachedMemory, tenant: str) -> bool:
 
 def _wanted(visit: Visit) -> tuple[_Wanted, BlastRadius, tuple[ReachedMemory, ...]]:
     """Return the memory of the path, its radius, and what of it may be shown and withdrawn."""
-    wanted = visit.session.kept(visit.request.path_params["handle"])
-    if not isinstance(wanted, _Wanted):
-        raise NotDoneError(404, _GONE)
+    wanted = visit.kept(_Wanted, _GONE)
     radius, tenant = _radius_of(visit.site, wanted), visit.site.tenant
     shown = tuple(each for each in radius.memories if tenant is None or _is_of(each, tenant))
     return wanted, radius, shown

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
 import anyio
@@ -53,6 +53,8 @@ LOOK_STEP_S: Final = 0.25
 
 _MOST_FIELDS, _BODY_S = 64, 20.0
 
+T = TypeVar("T")
+
 Handler = Callable[["Visit"], Response]
 """Answers one request of somebody who may make it."""
 
@@ -66,13 +68,14 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    given: dict[str, Any] = {"lines": safe_lines, "moment": _moment}
-    found.filters.update(given)  # pyright: ignore[reportUnknownMemberType] - jinja2 has no type
+    found.filters["lines"] = safe_lines
+    found.globals |= {"second": second}
     return found
 
 
-def _moment(micros: int) -> str:
-    return utc_text(micros)[:16].replace("T", " ")
+def second(micros: int) -> str:
+    """Return a time, microseconds since 1970, to the second: in UTC, without saying so."""
+    return utc_text(micros)[:19].replace("T", " ")
 
 
 class NotDoneError(Exception):
@@ -339,9 +342,21 @@ class Visit:
 
         A template is given ``title`` and the rest of *values*, and ``session``, ``site``,
         ``Right``, and ``csrf()``, which each form has inside. All values are escaped. Filters:
-        ``lines`` for texts of others, ``moment`` for microseconds.
+        ``lines`` for texts of others. `second` is there too, for microseconds.
         """
         return self.site.render(template, self.session, status, **values)
+
+    def kept(self, kind: type[T], otherwise: str) -> T:
+        """
+        Return what the session kept under the handle of the path.
+
+        Raises:
+            NotDoneError: There is nothing of that *kind*, so *otherwise* is said.
+        """
+        found = self.session.kept(self.request.path_params["handle"])
+        if not isinstance(found, kind):
+            raise NotDoneError(404, otherwise)
+        return found
 
     def redirect(self, path: str) -> Response:
         """Return the way to *path* of this site, by GET."""

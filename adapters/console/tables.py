@@ -9,7 +9,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from ...audit.queries.spending import Spent
-from ...telemetry.text import utc_text
 from .site import NotDoneError, Visit
 
 SHOWN = 50
@@ -90,11 +89,6 @@ def micros_of(text: str, *, at_end: bool = False) -> int:
     is_day = at_end and len(text.strip()) == len("2026-03-01")
     since = aware - datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=is_day)
     return since // timedelta(microseconds=1) - is_day
-
-
-def second(micros: int) -> str:
-    """Return a time, microseconds since 1970, to the second: in UTC, without saying so."""
-    return utc_text(micros)[:19].replace("T", " ")
 
 
 def cost(spent: Spent) -> str:

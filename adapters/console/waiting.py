@@ -93,7 +93,5 @@ class _Waiting:
 
     def decided(self, visit: Visit) -> Response:
         """Show the decision that holds, and now the verdict of a blind one."""
-        found = visit.session.kept(visit.request.path_params["handle"])
-        if not isinstance(found, Decided):
-            raise NotDoneError(404, "There is no such page.")
+        found = visit.kept(Decided, "There is no such page.")
         return visit.page("decided.html", title="Decided", found=found)

@@ -21,6 +21,7 @@ from .sessions import Right
 from .site import NotDoneError, Site, Visit
 from .tables import Table
 
+_GONE = "This session has begun no such work, or it is long over."
 _STEPS = 20
 """Steps that are told of: the latest."""
 
@@ -110,22 +111,15 @@ def routes(site: Site) -> list[Route]:
     ]
 
 
-def _work(visit: Visit) -> Work:
-    found = visit.session.kept(visit.request.path_params["handle"])
-    if not isinstance(found, Work):
-        raise NotDoneError(404, "This session has begun no such work, or it is long over.")
-    return found
-
-
 def _progress(visit: Visit) -> Response:
-    work = _work(visit)
+    work = visit.kept(Work, _GONE)
     # One look at it: it may end while the page is made.
     path = visit.request.url.path
     return visit.page("work.html", title=work.title, work=work, ended=work.ended, path=path)
 
 
 def _file(visit: Visit) -> Response:
-    work = _work(visit)
+    work = visit.kept(Work, _GONE)
     made = work.ended and work.ended.file
     if not made or not made.exists():
         raise NotDoneError(404, "There is no file of this work.")

@@ -116,7 +116,9 @@ def serve(
             proxy_headers=False,
             server_header=False,
             http=PunctualProtocol,
+            loop="mnemoscope.adapters.console:PunctualLoop",
             ws="none",
+            backlog=128,  # accepted at once: with too few files each of them would fail alone
             limit_concurrency=256,
         )
         # The server raises the signal that ended it once more: what is open is to be closed.

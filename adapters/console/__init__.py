@@ -5,7 +5,7 @@ Pages of HTML that need no script, over the queries of the command line. Needs t
 """
 
 from .application import build_console
-from .connections import PunctualProtocol
+from .connections import PunctualLoop, PunctualProtocol
 from .entrance import Entrance, ProxySignIn
 from .sessions import OneTimeToken, Right, Sessions, SignedIn
 from .site import NotDoneError, Site, Visit
@@ -15,6 +15,7 @@ __all__ = [
     "NotDoneError",
     "OneTimeToken",
     "ProxySignIn",
+    "PunctualLoop",
     "PunctualProtocol",
     "Right",
     "Sessions",

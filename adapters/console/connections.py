@@ -16,6 +16,16 @@ from typing import Any, ClassVar
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
+class PunctualLoop(asyncio.SelectorEventLoop):
+    """An event loop under whose servers a TLS handshake has as long as a head has."""
+
+    async def create_server(self, *args: Any, **given: Any) -> asyncio.Server:
+        """Serve; uvicorn passes no limit on, and a minute is the one that asyncio has."""
+        if given.get("ssl") is not None:
+            given["ssl_handshake_timeout"] = PunctualProtocol.head_s
+        return await super().create_server(*args, **given)
+
+
 class PunctualProtocol(H11Protocol):
     """
     A connection that ends when its client is late.

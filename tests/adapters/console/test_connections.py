@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import ssl
 import threading
 from contextlib import ExitStack, suppress
 
@@ -12,7 +13,7 @@ import httpx
 import pytest
 import uvicorn
 
-from mnemoscope.adapters.console import PunctualProtocol
+from mnemoscope.adapters.console import PunctualLoop, PunctualProtocol
 from tests.kit.patience import GIVE_UP_S, until
 from tests.kit.served_console import served, variables_of
 
@@ -189,6 +190,25 @@ def test_of_many_that_wait_the_oldest_goes(serve):
     assert answer.startswith(b"HTTP/1.1 200")
 
 
+def test_a_handshake_has_the_time_of_a_head(monkeypatch):
+    """Of TLS: half a minute before a server would end it by itself."""
+    monkeypatch.setattr(PunctualProtocol, "head_s", 0.2)
+
+    async def silent():
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        loop = asyncio.get_running_loop()
+        async with await loop.create_server(
+            asyncio.Protocol, "127.0.0.1", 0, ssl=context
+        ) as server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            said = await asyncio.wait_for(reader.read(), 30)
+            writer.close()
+            return said
+
+    with asyncio.Runner(loop_factory=PunctualLoop) as runner:
+        assert runner.run(silent()) == b""
+
+
 @pytest.mark.parametrize("sent", [b"", HEAD, SIZED], ids=["silent", "half a head", "no body"])
 def test_three_hundred_that_ask_nothing_keep_nobody_out(settings, log, sent):
     """Somebody else looks a person up meanwhile."""
@@ -198,9 +218,10 @@ def test_three_hundred_that_ask_nothing_keep_nobody_out(settings, log, sent):
         httpx.Client(base_url=console.origin, timeout=GIVE_UP_S) as browser,
         ExitStack() as stack,
     ):
+        # One that was kept from before would be the oldest that waits.
+        browser.headers["connection"] = "close"
         page = browser.get(console.sign_in, follow_redirects=True)
         csrf = re.findall('name="csrf" value="([^"]+)"', page.text)[0]
-        browser.headers["connection"] = "close"
         host, port = console.origin.removeprefix("http://").split(":")
         for _ in range(300):
             silent = socket.create_connection((host, int(port)), timeout=GIVE_UP_S)

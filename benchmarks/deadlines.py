@@ -197,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tempfile.TemporaryDirectory(prefix="d-") as name,
         cost.back_end(),
         _serving() as url,
-        _postgres_pool(Path(name) / "pg") as pool,
+        _postgres_pool(Path(name)) as pool,
     ):
         folder = Path(name)
         stores: dict[str, Timed] = {

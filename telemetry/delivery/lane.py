@@ -387,8 +387,10 @@ class Lane:
     def _rouse(self) -> None:
         # A lock as a binary semaphore: unlike Event.set, release() takes no second lock.
         if self._wake.locked():
-            with contextlib.suppress(RuntimeError):
+            try:  # noqa: SIM105 - `suppress` is three functions, of each lane for an event
                 self._wake.release()
+            except RuntimeError:  # somebody else has
+                pass
 
     # -- on the lane's thread --------------------------------------------------------------------
 

@@ -116,17 +116,17 @@ def exclude_spans(findings: Iterable[Finding], spans: list[tuple[int, int]]) -> 
                 yield each._replace(start=start, end=span_start)
             start = span_end
         if start < each.end:
-            yield each._replace(start=start)
+            yield each if start == each.start else each._replace(start=start)
 
 
 def trim_finding(finding: Finding, text: str) -> Finding | None:
     """Return *finding* without surrounding white space; None if no letter or digit is in it."""
     found = text[finding.start : finding.end]
     bare = found.strip()
-    if bare == found and found.isalpha():
-        return finding
-    if not any(map(str.isalnum, bare)):
+    if not found.isalpha() and not any(map(str.isalnum, bare)):
         return None
+    if bare == found:
+        return finding
     start = finding.start + len(found) - len(found.lstrip())
     return finding._replace(start=start, end=start + len(bare))
 

@@ -454,9 +454,9 @@ class Redactor:
 
     def _cache_result_of(self, redacted: str, known: KnownIdentifiers, tenant: str | None) -> None:
         """Cache *redacted* as clean: recalled and written back, it must not change again."""
-        for role in TextRole:
-            key = self._cache.key_of(role, tenant or "", known.key, redacted)
-            self._cache.put(key, RedactedText(redacted, ()))
+        clean = RedactedText(redacted, ())
+        for role in _ROLES:
+            self._cache.put(self._cache.key_of(role, tenant or "", known.key, redacted), clean)
 
 
 def _not_loaded(loading: Loading) -> RedactionError:
@@ -467,6 +467,7 @@ def _not_loaded(loading: Loading) -> RedactionError:
 _SHARED_CHARS = 65_536
 """Characters of a text that is searched in one piece for whoever is not named in it."""
 
+_ROLES = tuple(TextRole)
 _WHOLE = frozenset({TextRole.VALUE, TextRole.NUMBER})
 
 _KNOWN_LABELS, _FEW_KEYS = 1_024, 64

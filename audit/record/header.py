@@ -21,6 +21,7 @@ from ...telemetry.event.part import EventPart
 from ...telemetry.event.parts import OWN
 from ...telemetry.event.usage import Usage
 from ...telemetry.text import clean_text, json_text
+from .lived_time import of_calendar
 from .rows import LOG, OPERATION
 
 VERSION = 1
@@ -127,7 +128,7 @@ _FIELDS = (
 
 def of_event(event: Event, n_memories: int) -> Header:
     """Return the header of an operation."""
-    trace, occurred_us = event.trace, event.started_ns // 1_000
+    trace, occurred_us = event.trace, of_calendar(event.started_ns // 1_000)
     duration_us = micros(event.duration_s)
     common, columns, feature = _template(_common_of(event))
     fields = common | {

@@ -35,6 +35,10 @@ CONFIRMED_US = 7 * DAY_US
 """Time that it lives through after one went ahead before that is taken for time that passed."""
 
 
+LATEST_US = 253_402_300_799_999_999
+"""The end of the year 9999: no date is written behind it, and none before 1970."""
+
+
 class Stretch(NamedTuple):
     """
     Consecutive events whose times go on without a jump.
@@ -67,6 +71,11 @@ class Cut(NamedTuple):
 
     stretch: Stretch
     before_us: int
+
+
+def of_calendar(clock_us: int) -> int:
+    """Return the time that a clock tells, or the nearest to it of which a date can be written."""
+    return min(max(clock_us, 0), LATEST_US)
 
 
 def goes_on(before_us: int, after_us: int) -> bool:

@@ -17,6 +17,7 @@ from ..database.database import AuditDatabase
 from ..database.errors import AuditError, TamperedError
 from ..proof.merkle import Frontier
 from ..record.keys import Keyring
+from ..record.lived_time import of_calendar
 from ..record.sealing import UnplacedEvent
 from .kept_rows import KeptRows
 from .snapshot import FindUnnamed, Snapshot
@@ -75,10 +76,11 @@ class LogTables:
         self.ring = ring
         self.label = database.label
         self.database = database
-        self._clock_ns = clock_ns
+        # A signed moment that is no date would be taken for somebody else's change to the log.
+        self._clock_ns: Callable[[], int] = lambda: of_calendar(clock_ns() // 1_000) * 1_000
         self._prepare = prepare
         self.unnamed = unnamed
-        self._writer = Writer(database, ring, clock_ns=clock_ns, retention_us=retention_us)
+        self._writer = Writer(database, ring, clock_ns=self._clock_ns, retention_us=retention_us)
         self.removal: Removal | None = None
         self._guard = ForkLock()
         reset_after_fork(self)

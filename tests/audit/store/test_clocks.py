@@ -6,6 +6,7 @@ import random
 import time
 
 import pytest
+from msgspec import structs
 
 from mnemoscope.audit import AuditLog
 from mnemoscope.audit.record.lived_time import DAY_US, SILENCE_US, Cut, Stretch
@@ -68,6 +69,22 @@ def world(request, path, subject_keys):
     world = World(url, subject_keys)
     yield world
     world.log.close()
+
+
+@pytest.mark.parametrize("off_s", [-NOW_S - DAY_S, -40 * NOW_S, 8 * 10**12, 10**14])
+def test_a_clock_that_no_date_has_stops_no_other(world, event_factory, off_s):
+    """Before 1970, or behind the year 9999: the trail goes on, and nobody is said to change it."""
+    world.write([event_factory()])
+    world.restart(off_s)
+    late = structs.replace(event_factory(), started_ns=int(NOW_S + off_s) * 10**9)
+    world.write([late, event_factory()])
+    world.restart(0)
+    world.write([event_factory()])
+    found = verify(world.log)
+
+    assert found.valid_events == found.events == len(world.moments)
+    assert found.state == "unverifiable"
+    assert [row.recorded_us for row in world.log.rows()][-1] == NOW_S * 10**6
 
 
 @pytest.mark.parametrize("off_s", [500 * DAY_S, YEAR_9999_S])

@@ -85,6 +85,19 @@ def identify_language(text: str) -> str | None:
     return _best_of_latin(text)
 
 
+def guess_language(text: str) -> str | None:
+    """
+    Return the likeliest language of a *text* that is in none for sure. None: machines wrote it.
+
+    Where nothing tells, as in a greeting, a signature or a list of names, it is English.
+    """
+    text = text[:MOST_CHARS]
+    if _has_symbols(text):
+        return None
+    scores = _latin_scores(_words_of(text), text, has_symbols=False)
+    return max(scores, key=lambda each: (scores[each], each == "en"))
+
+
 def _script_of(text: str) -> str | None:
     """Return a language of the script that most letters are of. None: Latin, or no letters."""
     counts = {language: len(each.findall(text)) for language, each in _SCRIPTS.items()}
@@ -112,18 +125,27 @@ def _best_of_latin(text: str) -> str | None:
     words = _words_of(text)
     if not words.all:
         return None
-    scores = _scores(words)
-    if _TONES.search(text):
-        scores["vi"] += _MIN_SCORE
-    # A log line, JSON, code, a table: its words are of no sentence.
-    has_symbols = len(_SYMBOL.findall(text)) > _MOST_SYMBOLS * len(text)
+    has_symbols = _has_symbols(text)
+    scores = _latin_scores(words, text, has_symbols=has_symbols)
     least = _MIN_SCORE
     if has_symbols:
         least = max(_MIN_SCORE_IN_SYMBOLS, _MIN_SHARE_IN_SYMBOLS * len(words.all))
-    scores["en"] = _english_score(words, scores["en"], 0.0 if has_symbols else _KNOWN_WORD)
     (best, most), (_, next_best) = nlargest(2, scores.items(), key=itemgetter(1))
     lead = _LEAD_OF_ENGLISH if best == "en" else _LEAD_OF_OTHERS
     return best if most >= max(least, lead * next_best) else None
+
+
+def _has_symbols(text: str) -> bool:
+    """Return whether *text* is a log line, JSON, code or a table: its words are of no sentence."""
+    return len(_SYMBOL.findall(text)) > _MOST_SYMBOLS * len(text)
+
+
+def _latin_scores(words: _Words, text: str, *, has_symbols: bool) -> dict[str, float]:
+    scores = _scores(words)
+    if _TONES.search(text):
+        scores["vi"] += _MIN_SCORE
+    scores["en"] = _english_score(words, scores["en"], 0.0 if has_symbols else _KNOWN_WORD)
+    return scores
 
 
 def _english_score(words: _Words, small_words: float, known_word: float) -> float:

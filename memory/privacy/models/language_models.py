@@ -1,8 +1,9 @@
 """
 The language models for names, each shown the sentences of a text that are in its own language.
 
-Only sentences with words that may be names are shown, in batches. What a model is not shown for its
-length is not passed: every possible name in it counts as a person.
+Only sentences with words that may be names are shown, in batches. An English word that begins one
+without any is no name, read or not. What a model is not shown for its length is not passed: every
+possible name in it counts as a person.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from ..detectors.chunks import split_into_chunks
 from ..detectors.english_words import english_words, is_english_word
 from ..detectors.finding import Finding
-from ..detectors.language import identify_language
+from ..detectors.language import guess_language, identify_language
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.lexicon import fold
 from ..detectors.pace import Pace
@@ -140,12 +141,10 @@ class LanguageModels:
         # A lone surrogate cannot be encoded for a model; "?" is as long.
         readable = truecase(text.encode("utf-8", "replace").decode())
         sentences = _Sentences(readable)
-        places = list(_find_possible_names(readable))
-        shown = (
-            dict.fromkeys(map(sentences.around, places))
-            if self.entities == _PERSON_ONLY
-            else sentences.all()
-        )
+        words = list(_find_capital_words(readable))
+        places = [place for place, may_be_name in words if may_be_name]
+        is_person_only = self.entities == _PERSON_ONLY
+        shown = dict.fromkeys(map(sentences.around, places) if is_person_only else sentences.all())
         for model, mine in self._by_model(sentences, shown):
             if model is not None and pace is not None:
                 pace.before_slow_work()
@@ -159,6 +158,14 @@ class LanguageModels:
                 with _lent(model, pace) as pipeline:
                     read = [] if pipeline is None else list(pipeline.find(texts))
                 yield ModelReading([*_moved(zip(batch, read, strict=False))], batch)
+        beginnings = [place for place, may_be_name in words if is_person_only and not may_be_name]
+        if read_as_no_name := [
+            each
+            for each in beginnings
+            if (sentence := sentences.around(each)) not in shown
+            and self._model_of(sentences.language_of(sentence)) is not None
+        ]:
+            yield ModelReading([], read_as_no_name)
 
     def _by_model(
         self, sentences: _Sentences, places: Iterable[Passage]
@@ -234,12 +241,14 @@ class _Sentences:
         return Passage(before if before != -1 else first, after if after != -1 else last)
 
     def language_of(self, place: Passage) -> str | None:
-        """Return the language of *place*, else of what is around it. None: unsure."""
+        """Return the language of *place*, else of what is around it, else a guess. None: none."""
         if place not in self._known:
             start, end = place
             around = self._text[max(0, start - _SURROUNDING_CHARS) : end + _SURROUNDING_CHARS]
-            language = identify_language(self._text[start:end])
-            self._known[place] = language or identify_language(around)
+            own = self._text[start:end]
+            self._known[place] = (
+                identify_language(own) or identify_language(around) or guess_language(own)
+            )
         return self._known[place]
 
     def has_words(self, place: Passage) -> bool:
@@ -258,8 +267,12 @@ def truecase(text: str) -> str:
     return cased if len(cased) == len(text) else text
 
 
-def _find_possible_names(text: str) -> Iterator[Passage]:
-    """Yield the words of a cased *text* that may be of a name: not ordinary, with a capital."""
+def _find_capital_words(text: str) -> Iterator[tuple[Passage, bool]]:
+    """
+    Yield the words of a cased *text* with a capital that are not ordinary.
+
+    Beside each, whether it may be of a name: an English word that begins a sentence is of none.
+    """
     for match in _CAPITAL_WORD.finditer(text):
         lower = match[0].lower()
         if lower in ORDINARY or len(lower) == 1:
@@ -267,8 +280,8 @@ def _find_possible_names(text: str) -> Iterator[Passage]:
         begins = _BEGINS_SENTENCE.search(
             text[max(0, match.start() - _BEFORE_CHARS) : match.start()]
         )
-        if not begins or fold(lower) in ALL_NAMES or not is_english_word(lower):
-            yield Passage(*match.span())
+        is_beginning = begins and fold(lower) not in ALL_NAMES and is_english_word(lower)
+        yield Passage(*match.span()), not is_beginning
 
 
 def _batches(places: Iterable[Passage]) -> Iterator[list[Passage]]:

@@ -100,11 +100,40 @@ def test_only_sentences_with_possible_names_are_shown(with_models):
 
 
 def test_what_is_in_no_language_is_shown_to_no_model(with_models):
-    """A log line, an object of JSON, a bare word."""
+    """A log line, an object of JSON."""
     redactor, shown = with_models("en")
-    for text in ('{"kind": "Zorblax", "n": 3}', "10:31:07 Zorblax[31]: Target=Down", "Zorblax"):
+    for text in ('{"kind": "Zorblax", "n": 3}', "10:31:07 Zorblax[31]: Target=Down"):
         redactor.begin().text(text)
 
+    assert shown["en"].texts == []
+
+
+@pytest.mark.parametrize("text", ["Zorblax", "Attendees: Zorblax, Mu Wenlock", "Thanks Zorblax!"])
+def test_what_says_no_language_is_shown_to_the_english_model(with_models, text):
+    """A signature, a list of names, a greeting."""
+    redactor, shown = with_models("en", "de")
+    redactor.begin().text(text)
+
+    assert (shown["en"].texts, shown["de"].texts) == ([text], [])
+
+
+def test_what_says_little_is_shown_to_the_model_of_what_it_says(with_models):
+    """A small word of another language is more than nothing."""
+    redactor, shown = with_models("en", "de")
+    redactor.begin().text("Zorblax und Wenlock")
+    redactor.begin().text("Zorblax og Wenlock")
+
+    assert shown["en"].texts == []
+    assert shown["de"].texts == ["Zorblax und Wenlock"]
+
+
+def test_a_word_that_begins_a_sentence_is_no_name_to_a_model(with_models, keys):
+    """It is English, and no name stands beside it, so that no model has to read the sentence."""
+    text = "Acquiescence told us that the train was late."
+    redactor, shown = with_models("en")
+
+    assert build_redactor(model="none", keys=keys).begin().text(text) != text
+    assert redactor.begin().text(text) == text
     assert shown["en"].texts == []
 
 

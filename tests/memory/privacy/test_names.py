@@ -123,10 +123,10 @@ class Unsure:
         return [find.ItemReading(0.45, continues=True) for _ in attributes]
 
 
-def test_what_was_weighed_has_to_be_likelier_than_not(monkeypatch):
-    """A language model that has read a word leaves less doubt: what stays unlikely is no name."""
+def test_what_a_language_model_reads_weighs_for_and_against(monkeypatch):
+    """Where it has read a word and takes it for no name, the word has to be likelier by itself."""
     monkeypatch.setattr(find, "load", lambda _name: Unsure())
-    weights = find.Weights(0.0, 1.0, {"PERSON": 1.0})
+    weights = find.Weights(0.0, 1.0, {"PERSON": 1.0, "nothing": -1.0})
     monkeypatch.setattr(find, "read_weights", lambda _name: weights)
     text, person = "Then Quxley came", Finding(5, 11, "PERSON", 0.8, "language model")
 

@@ -62,6 +62,13 @@ _WEAK = compile_later(
     rf"(?<![^\W\d_])(?:{alternatives('call_words')})[^\W\d_]*(?P<gap>[^\n\d]{{0,30}})\Z",
     re.IGNORECASE,
 )
+_BARE_LABEL = compile_later(
+    r"(?:\A|[\n{\[,;|(\"'])[ \t\"'*]{0,4}(?:n[uú]m\w{2,5}|номер|αριθμός?|số)"
+    r"[\"'*]{0,2}[ ]?[:=][ \"'*]{0,4}\Z",
+    re.IGNORECASE,
+)
+"""``number`` alone: of an order, a ticket or a house, as well as of a telephone."""
+
 _AFTER = compile_later(
     r"[ ,(-]{0,3}(?:(?:office|fax|mobile|cell|home|work|phone|desk|tel|mobil|handy|numaral|nolu"
     r"|numara)"
@@ -198,7 +205,7 @@ def _is_announced(text: str, match: re.Match[str], digits: str, before: str) -> 
             return len(digits) >= (_LABELLED_SHORTEST if ":" in gap or "：" in gap else _SHORTEST)
         least = _SHORTEST if is_grouped else _PLAIN_SHORTEST
         return len(digits) >= least and not (_CODE_GAP.search(gap) or _NOT_BEFORE.search(before))
-    if _NOT_BEFORE.search(before):
+    if _NOT_BEFORE.search(before) or _BARE_LABEL.search(before):
         return False
     if cue := _WEAK.search(before):
         least = _SHORTEST if is_grouped else _PLAIN_SHORTEST

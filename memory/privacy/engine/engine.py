@@ -46,6 +46,12 @@ if TYPE_CHECKING:
     from .recognizers import Analyzer
 
 _BEHIND = ": "
+_PAIR = compile_later(
+    r"(?P<quote>[\"'])(?P<key>[^\"'\\\n]{1,48})(?P=quote)[ ]?:[ ]{0,4}"
+    r"(?P<end>[\"'])(?P<value>[^\"\\\n]{2,200}?)(?P=end)(?=\s{0,20}[,}\]]|\Z)"
+)
+"""A key and a text of JSON, or as Python shows a dict."""
+
 _LOST_ZEROS = ("", "0", "00")
 _MAY_BEGIN_WITH_ZEROS = frozenset({"US_SSN", "NATIONAL_ID"})
 _LEAST_DIGITS = {"SECRET": 3, "PHONE_NUMBER": 8, "BANK_ACCOUNT": 8}
@@ -364,11 +370,24 @@ class Engine:
 
         The digits are as the label has them: a number has lost the zeros that they began with.
         """
-        if names_number(label):
-            for value in (zeros + digits for zeros in _LOST_ZEROS):
-                behind = merge_findings(list(self.find_behind(label, value, known, pace)))
-                if len(behind) == 1 and _is_number(behind[0], value, digits, label):
-                    return value, behind
+        if not names_number(label):
+            return digits, []
+        values = [zeros + digits for zeros in _LOST_ZEROS]
+        lines = [f"{label}{_BEHIND}{value}" for value in values]
+        found = self.find("\n".join(lines), known, pace)
+        end = -1
+        for value in values:
+            start = end + 1 + len(label) + len(_BEHIND)
+            end = start + len(value)
+            behind = merge_findings(
+                [
+                    _moved(each, max(each.start, start) - start, min(each.end, end) - start)
+                    for each in found
+                    if each.start < end and each.end > start
+                ]
+            )
+            if len(behind) == 1 and _is_number(behind[0], value, digits, label):
+                return value, behind
         return digits, []
 
     def _find_in_windows(
@@ -457,7 +476,23 @@ class Engine:
         yield from self._ask_in_chunks(text, features, ReadingBudget(self._model_chars), pace)
         if features.has_long_word:
             yield from self._search_base64(text, pace)
+        if '":' in text or "':" in text:
+            yield from self._search_pairs(text, pace)
         yield from self._lists.denied.find(text)
+
+    def _search_pairs(self, text: str, pace: Pace | None) -> Iterator[Finding]:
+        """Yield what the values of JSON within a text are by their keys, as fields are."""
+        for pair in _PAIR.finditer(text):
+            labels = labels_of((pair["key"],))
+            if labels and (label := labels[0]):
+                lead = len(label) + len(_BEHIND)
+                start, value = pair.start("value"), pair["value"]
+                for offset, part in ((0, value), (lead, f"{label}{_BEHIND}{value}")):
+                    for each in self._ask(part, extract_features(part), None, pace):
+                        is_said = not offset or each.entity != "PERSON" or names_person(label)
+                        if is_said and each.end > offset:
+                            begin = max(each.start - offset, 0)
+                            yield _moved(each, start + begin, start + each.end - offset)
 
     def _ask_in_chunks(
         self, text: str, features: TextFeatures, budget: ReadingBudget | None, pace: Pace | None

@@ -1,6 +1,7 @@
 """Fields: a key says what its value is, in each kind of value, as a label on a form does."""
 
 import dataclasses
+import json
 from collections import deque, namedtuple
 from decimal import Decimal
 from types import SimpleNamespace
@@ -119,6 +120,23 @@ def test_a_value_is_what_its_key_says(redaction, key, make, look):
 
     assert value not in look(redaction.value(make(key, value)), key)
     assert look(redaction.value(make("value", value)), "value") == value
+
+
+@pytest.mark.parametrize("key", LABELLED)
+@pytest.mark.parametrize("show", [json.dumps, str])
+def test_a_key_says_the_same_in_a_text(redaction, key, show):
+    """As JSON, or as Python shows a dict: a tool's answer is such a text."""
+    value = LABELLED[key]
+
+    assert value not in redaction.text(show({key: value}))
+    assert value not in redaction.text(f"It said {show({'status': 'ok', key: value})} at once.")
+
+
+def test_another_key_says_nothing_in_a_text(redaction):
+    """A number is of anything, and a name is a tool's."""
+    text = '{"number": "12345678", "name": "search_memory", "order": "12345678"}'
+
+    assert redaction.text(text) == text
 
 
 @pytest.mark.parametrize("key", UNLABELLED)

@@ -44,6 +44,9 @@ ValueError: could not convert string to float: 'abc'""",
     "table": "| model | latency | cost |\n| gpt-4o-mini | 320 ms | 0.15 |\n| claude-3-5-sonnet | 780 ms | 3.00 |",
     "parts": "batch 20240501-7, serial no. SN0012345678, part 123-456-789, order #112-9876543-1234567",
     "url": "https://docs.example.com/v2/guide?lang=en&page=3#install and docker run -p 6333:6333 qdrant:v1.16.0",
+    "a number of something": "Number: 12345678\nnumero: 12345679\nOrder number: 12345670",
+    "numbers in JSON": '{"number": "12345678", "state": "open"} and {"numer": 1234567890}',
+    "a word alone": "Golden",
     "tool": "a library called Foobar, a project named Apollo; add Redis caching; migrated to Kafka",
 }  # fmt: skip
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from importlib.resources import files
 from string import Template
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -43,6 +44,7 @@ class ClickHouseCopy:
 
     expired, compacted = 0, False
     wrong: Sequence[str] = ()
+    unread: Mapping[str, tuple[int, int]] = MappingProxyType({})
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)

@@ -42,6 +42,7 @@ class KafkaTopic:
             raise ValueError(f"a topic is at {_FORM}")
         self.expired = self._acked = 0
         self.compacted, self.wrong = False, ()
+        self.unread: dict[str, tuple[int, int]] = {}
         self._name, self._dead = name, f"{name}.dead"
         lines = Path(path).read_text(encoding="utf-8").splitlines() if path else []
         said = [each.partition("=") for each in lines if each.strip() and each.lstrip()[0] != "#"]

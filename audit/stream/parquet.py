@@ -37,6 +37,7 @@ class ParquetFolder:
     expired, compacted, wrong = 0, False, ()
 
     def __init__(self, url: str) -> None:
+        self.unread: dict[str, tuple[int, int]] = {}
         parts = urlsplit(url)
         self._folder = Path(unquote(parts.netloc + parts.path))
         if parts.query or not parts.netloc + parts.path:
@@ -71,7 +72,7 @@ class ParquetFolder:
         return 0
 
     def records(self) -> Iterator[CopyRecord]:
-        """Yield the rows of all files; what is no row of ours is one of no log."""
+        """Yield the rows of all files that can be read; one that is not ours is of no log."""
         for path in sorted(self._folder.glob("*.parquet")):
             try:
                 for batch in _PARQUET.ParquetFile(path).iter_batches(columns=list(_COLUMNS)):
@@ -79,7 +80,10 @@ class ParquetFolder:
                     for *row, uid, dek_id, sealed, expires_us in rows:
                         detail = uid and SealedDetail(uid, dek_id, sealed, expires_us)
                         yield CopyRecord._make([*row, detail])
-            except (OSError, ValueError, TypeError, KeyError, _ARROW.ArrowException):
+            except (OSError, _ARROW.ArrowException):
+                # The disk's fault or somebody's: rows that are not there prove neither.
+                self.unread[path.name] = _range_of(path)
+            except (ValueError, TypeError, KeyError):
                 yield CopyRecord("", EVENT, 0, "", path.name.encode(), b"")
 
     def close(self) -> None:
@@ -87,6 +91,13 @@ class ParquetFolder:
 
 
 target = copy = ParquetFolder
+
+
+def _range_of(path: Path) -> tuple[int, int]:
+    """Return the events that a file is named after; none, where it has another name."""
+    first, _, end = path.stem.rpartition("-")
+    numbers = first.rpartition("-")[2], end
+    return (int(numbers[0]), int(numbers[1])) if all(map(str.isdecimal, numbers)) else (0, 0)
 
 
 def _slug(origin: str) -> str:

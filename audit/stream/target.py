@@ -7,7 +7,7 @@ names it, since it needs a client that is an extra.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -69,11 +69,14 @@ class Copy(Protocol):
             within; 0: none are. Known when all records were read.
         compacted: Whether the copy may keep no more than the last record of each key. Likewise.
         wrong: What else is not as it was sent, in a line each. Likewise.
+        unread: The parts that cannot be read, by name, each with the numbers of the first event
+            that may be in it and of the one after the last. Likewise.
     """
 
     expired: int
     compacted: bool
     wrong: Sequence[str]
+    unread: Mapping[str, tuple[int, int]]
 
     def records(self) -> Iterator[CopyRecord]:
         """

@@ -143,6 +143,9 @@ class _WholeCopy:
         report.root = "" if self._frontier is None else self._frontier.root().hex()
         for wrong in self._copy.wrong:
             report.tampered(wrong)
+        for name in self._copy.unread:
+            what = f"{name} cannot be read: what is in it cannot be told"
+            report.find(FindingKind.UNVERIFIABLE, what)
         report.removals = [each.as_document() for each in self._passed.removals]
 
     def _hole(self, stop: int) -> None:
@@ -201,7 +204,7 @@ class _WholeCopy:
         if edge is not None and tree is not None and not wrong:
             is_its = leaf == (last or leaf) and edge.root() == tree.root()
             wrong = "" if is_its else "proves another event, or is of another tree"
-        if wrong == UNSIGNED and (self._holes or self._compacted):
+        if wrong == UNSIGNED and (self._holes or self._compacted or self._copy.unread):
             self._unknown = size  # the event that names its key may be gone
         elif tree is None and 0 < size <= self._at:
             what = "comes before all that is here, and has no proof with it"
@@ -261,9 +264,20 @@ class _WholeCopy:
             self.report.find(
                 FindingKind.UNVERIFIABLE, f"{events} are not there yet: still being written"
             )
+        elif self._is_unread(start, stop):
+            self.report.find(
+                FindingKind.UNVERIFIABLE, f"{events} are missing, or in what cannot be read"
+            )
         else:
             self.report.tampered(f"{events} are missing")
         return 0
+
+    def _is_unread(self, start: int, stop: int) -> bool:
+        """Return whether all events ``[start, stop)`` may be in parts that cannot be read."""
+        for first, end in sorted(self._copy.unread.values()):
+            if first <= start:
+                start = max(start, end)
+        return start >= stop
 
     def _writers(self) -> None:
         report, passed, is_all = self.report, self._passed, not self._holes

@@ -16,6 +16,7 @@ class MemoryCopy:
         self.expired = 0
         self.compacted = False
         self.wrong: Sequence[str] = ()
+        self.unread: dict[str, tuple[int, int]] = {}
         self.batches: list[int] = []
 
     def resume_at(self, _origin: str) -> int:

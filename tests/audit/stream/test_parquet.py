@@ -75,32 +75,78 @@ def test_another_engine_reads_it(log, url, folder):
 
 def test_a_changed_file_is_found(log, url, folder):
     """Whichever byte it is: of a page, of the footer, of a length."""
-    ship_all(log, open_target(url))
+    size = ship_all(log, open_target(url)).size
     path = max(folder.glob("*.parquet"), key=lambda each: each.stat().st_size)
     sound = path.read_bytes()
     states = set()
     for place in range(0, len(sound), max(1, len(sound) // 60)):
         path.write_bytes(sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :])
         found = verify_copy(open_copy(url), NOW_US)
-        states.add((found.state, found.valid_events == found.events == found.size))
+        states.add((found.state, found.valid_events == found.events == size))
     path.write_bytes(sound)
 
     # A byte that is read by nobody, in statistics or names of the writer, changes nothing.
-    assert states <= {("tampered", False), ("tampered", True), ("loss", True)}
-    assert ("tampered", False) in states
+    assert states - {("tampered", True)} == {
+        *(("tampered", False), ("unverifiable", False), ("loss", True)),
+    }
 
 
-def test_a_type_that_no_reader_knows_is_found(log, url, folder):
+def in_three_files(log, url, folder, event_factory):
+    """Stream a log bit by bit, and return its last three files with an event."""
+    for number in range(42, 45):
+        log.append([event_factory(writer_seq=number)])
+        log.checkpoint_now()
+        ship_all(log, open_target(url))
+    names = ((each, each.stem.split("-")) for each in sorted(folder.glob("*.parquet")))
+    return [each for each, (*_, first, end) in names if first < end][-3:]
+
+
+def test_a_file_that_cannot_be_read_proves_nothing(log, url, folder, event_factory):
+    """It is named, and what may be in it is not called missing; what is elsewhere is."""
+    files = in_three_files(log, url, folder, event_factory)
+    files[1].write_bytes(b"of a broken disk")
+    found = verify_copy(open_copy(url), NOW_US)
+    (named,) = [line for line in found.findings["unverifiable"] if "what is in it" in line]
+    files[2].write_bytes(files[1].read_bytes())
+    last = verify_copy(open_copy(url), NOW_US)
+
+    assert found.state == last.state == "unverifiable"
+    assert named.startswith(f"{files[1].name} cannot be read")
+
+
+def test_events_that_no_unreadable_file_can_have_are_missing(log, url, folder, event_factory):
+    """Whatever else cannot be read."""
+    files = in_three_files(log, url, folder, event_factory)
+    files[1].unlink()
+    (folder / "note.parquet").write_bytes(b"none of ours")
+    (folder / f"{files[2].stem.rpartition('-')[0]}-999.parquet").write_bytes(b"behind it")
+
+    assert verify_copy(open_copy(url), NOW_US).state == "tampered"
+
+
+def test_a_file_of_somebody_else_s_is_of_no_log(log, url, folder):
+    """It can be read, and is nothing that was streamed."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow")
+    ship_all(log, open_target(url))
+    parquet.write_table(arrow.table({"origin": ["x"], "seq": [1]}), folder / "other.parquet")
+
+    assert verify_copy(open_copy(url), NOW_US).state == "tampered"
+
+
+def test_a_type_that_no_reader_knows_is_unreadable(log, url, folder):
     """In the schema at the end of a file: the reader says so by another kind of error."""
     ship_all(log, open_target(url))
     path = max(folder.glob("*.parquet"), key=lambda each: each.stat().st_size)
     sound = path.read_bytes()
-    not_ours = 0
+    unreadable = 0
     for place in range(len(sound) - 300, len(sound)):
         path.write_bytes(sound[:place] + bytes([sound[place] ^ 14]) + sound[place + 1 :])
-        not_ours += any(not each.origin for each in open_copy(url).records())
+        copy = open_copy(url)
+        list(copy.records())
+        unreadable += path.name in copy.unread
 
-    assert not_ours > 10
+    assert unreadable > 10
 
 
 def test_a_folder_that_cannot_be_written_is_said(log, tmp_path):

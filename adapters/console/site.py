@@ -68,8 +68,9 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["lines"] = safe_lines
-    found.globals |= {"second": second}
+    known: Any = found  # jinja2 has no types for these
+    known.filters["lines"] = safe_lines
+    known.globals["second"] = second
     return found
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from mnemoscope.adapters.console import Right
 from tests.kit.console_browser import ORIGIN
 
 
@@ -71,3 +74,12 @@ def test_a_session_ends_in_any_case(browser, clock):
     clock.now_s += 719
 
     assert browser.get("/", follow_redirects=False).status_code == 303
+
+
+@pytest.mark.parametrize("is_work", [False, True])
+def test_a_kept_result_that_is_false_is_there(site, is_work):
+    """Nothing found is something that was kept, and no handle that nobody gave."""
+    _secret, session = site.sessions.begin("grace@example.com", frozenset(Right))
+
+    assert session.kept(session.keep((), is_work=is_work)) == ()
+    assert session.kept("guessed") is None

@@ -10,7 +10,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +74,10 @@ class Postgres:
         children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
         pids = [server, *map(int, children)]
         try:
-            for pid in pids:
-                os.kill(pid, signal.SIGSTOP)
+            _signal(pids, signal.SIGSTOP)
             yield
         finally:
-            for pid in pids:
-                os.kill(pid, signal.SIGCONT)
+            _signal(pids, signal.SIGCONT)
 
     def new_database(self) -> str:
         """Return the URL of an empty database."""
@@ -96,6 +94,12 @@ class Postgres:
     def close(self) -> None:
         """End it for good."""
         self._server.cleanup()
+
+
+def _signal(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):  # a connection's ends with it
+            os.kill(pid, number)
 
 
 def _is_alive(pid: int) -> bool:

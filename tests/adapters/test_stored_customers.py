@@ -269,6 +269,21 @@ def test_who_is_named_in_a_configs_metadata_is_the_customer(named, bench, events
     assert "lovelace" not in str(kept.metadata)
 
 
+def test_a_context_knows_better_than_a_configs_metadata(bench, events):
+    """Traces may have another id of theirs: no conflict where tenancy is enforced, and no name."""
+    bench.policy = replace(bench.policy, enforce_tenancy=True)
+    case = checkpoint_case(InMemorySaver, is_async=False)
+    bare = case.make_client()
+    saver = wrapping(case.adapter)(bare, bench)
+    config = {"configurable": {"thread_id": "t-1", "checkpoint_ns": ""}}
+    with context(customer="ada"):
+        saver.put({**config, "metadata": {"user_id": "u-lovelace"}}, empty_checkpoint(), {}, {})
+    (kept,) = bare.list(config)
+
+    assert {each.subject.hashed("test") for each in events()} == {_hashed("ada", bench)}
+    assert "lovelace" not in str(kept.metadata)
+
+
 @pytest.mark.parametrize("said", ["*", " * ", ["ada"], None, True])
 def test_what_is_no_id_in_a_configs_metadata_is_no_mistake(said, bench, events):
     """Metadata is the application's own: the call goes on, and is nobody's."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from langgraph.checkpoint.base import EXCLUDED_METADATA_KEYS
 
-from ....memory.context import Scope
+from ....memory.context import Scope, current
 from ....memory.errors import ScopeError
 from ....memory.guard.operation import Arguments
 from ....memory.privacy.engine.redaction import Redaction
@@ -271,8 +271,13 @@ def scope(arguments: Arguments) -> Scope:
         if name in arguments:
             ids["thread_id"] = arguments[name]
     customer = _id(ids, OWNERS)
+    known: tuple[str, ...] = ()
+    if customer is None and (traced := _owner_in_metadata(arguments)) is not None:
+        # A context that names a customer knows better than what was meant for traces.
+        customer, known = (traced, ()) if current().customer is None else (None, (traced,))
     return Scope(
-        customer=_owner_in_metadata(arguments) if customer is None else customer,
+        customer=customer,
+        known=known,
         tenant=_id(ids, _TENANTS),
         agent=_id(ids, _AGENTS),
         run=_id(ids, ("thread_id",)),

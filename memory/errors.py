@@ -155,12 +155,22 @@ class RedactionTimeoutError(DeadlineExceededError):
 
     Raised by operations that fail closed: forget, resume and checkpoint. A write that a journal can
     keep is redacted all the same, and made then; its event is `late`.
+
+    Args:
+        store: Name of the store.
+        deadline_s: Seconds that the call could take.
+        is_loading: Detectors and models were still being loaded then.
     """
 
-    def __init__(self, store: str, deadline_s: float) -> None:
+    def __init__(self, store: str, deadline_s: float, *, is_loading: bool = False) -> None:
         super().__init__(store, deadline_s)
         text = f"the content was not redacted within {deadline_s:g} s, so the store was not asked"
-        self.args = (f"{store}: {text}; send less at once, or allow more time",)
+        what_to_do = (
+            "what redacts it was still being loaded, wait for scope.prepare() before the first call"
+            if is_loading
+            else "send less at once, or allow more time"
+        )
+        self.args = (f"{store}: {text}; {what_to_do}",)
 
 
 class UnexpectedAnswerError(MnemoscopeError):

@@ -320,10 +320,12 @@ class Redact:
 
     def _failure(self, call: Call, exc: Exception, work: LateRedaction) -> Exception:
         """Return what the call ends with: a passed deadline is no fault of the redactor."""
-        if not isinstance(exc, Expired):
+        # Whichever of the two waits for what is being loaded gives up first.
+        is_loading = self._redactor.redactor.is_loading
+        if not (isinstance(exc, Expired) or (is_loading and isinstance(exc, RedactionError))):
             return self._refusal(call, exc)
         call.late = work.goes_on
-        return RedactionTimeoutError(self._store, call.limits.deadline_s)
+        return RedactionTimeoutError(self._store, call.limits.deadline_s, is_loading=is_loading)
 
     def _refusal(self, call: Call, exc: Exception) -> RedactionError:
         _end_redaction(call)

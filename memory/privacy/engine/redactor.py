@@ -189,6 +189,11 @@ class Redactor:
         )
         return dataclasses.replace(first, others=tuple(others))
 
+    @property
+    def is_loading(self) -> bool:
+        """Whether there is nothing to redact with yet, and nothing that says there never will."""
+        return not self._everything.is_done and self._everything.error is None
+
     def wait_until_loaded(self, timeout_s: float = _LOADING_S) -> None:
         """
         Wait for detectors, lists and models, which are loaded in the background.

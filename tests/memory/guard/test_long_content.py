@@ -8,7 +8,11 @@ from collections import Counter
 
 import pytest
 
-from mnemoscope.memory import ContentTooLargeError, DeadlineExceededError
+from mnemoscope.memory import (
+    ContentTooLargeError,
+    DeadlineExceededError,
+    RedactionTimeoutError,
+)
 from mnemoscope.memory.api import OperationClass, Status
 from mnemoscope.memory.building.compose import REDACTIONS
 from mnemoscope.memory.privacy.engine import engine as engines
@@ -314,6 +318,27 @@ async def test_a_redaction_that_takes_too_long_ends_at_the_deadline(
     assert guard.limits[op_class].bulkhead.in_flight == 0
     assert eventually(lambda: len(guard.deadline._workers._idle) == 1)
     assert len(stuck.searched) <= 1  # of fifty: nobody waits for the others
+
+
+async def test_a_call_that_comes_before_the_detectors_says_how_to_wait_for_them(
+    make_guard, make_operation, reach, fresh, monkeypatch
+):
+    """That it should send less would be wrong: nothing is redacted before they are loaded."""
+    redactor, go = fresh(), threading.Event()
+    make = redactor._make_engine
+
+    def make_late(*given):
+        assert go.wait(GIVE_UP_S)
+        return make(*given)
+
+    monkeypatch.setattr(redactor, "_make_engine", make_late)
+    guard = make_guard(redactor=redactor, deadlines_s={FORGET: 0.05})
+
+    try:
+        with pytest.raises(RedactionTimeoutError, match=r"wait for scope\.prepare\(\)"):
+            await put(guard, writing(make_operation, documents(1), op_class=FORGET), reach)
+    finally:
+        go.set()
 
 
 async def test_a_few_long_contents_are_redacted_at_once(

@@ -36,11 +36,8 @@ _LARGEST = 2**63 - 1
 
 _FORMS: Final = ("NFC", "NFD", "NFKC", "NFKD")
 
-_AS_ONE: Final = {"Cf": "", "Pd": "-"}
-"""What categories of characters are read as: those that nobody sees, and dashes."""
-
-_AROUND: Final = {"Ps", "Pe", "Pi", "Pf"}
-"""Categories of brackets and quotes."""
+_AROUND: Final = {"Ps", "Pe", "Pi", "Pf", "Cf"}
+"""Categories of brackets, of quotes, and of characters that nobody sees."""
 
 _SCHEMES: Final = ("mailto:", "tel:", "sip:", "sms:", "callto:")
 
@@ -108,20 +105,25 @@ def readings(text: str) -> tuple[str, ...]:
     bare = bare_id(text)
     number = re.sub(r"[\s().\-/]", "", bare)
     is_number = re.fullmatch(r"\+[0-9]{6,15}", number)  # of telephones: other groups mean something
-    return tuple(dict.fromkeys(filter(None, (text, bare, number if is_number else ""))))
+    found = text, bare_id(text, with_unseen=True), bare, number if is_number else ""
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
-def bare_id(text: str) -> str:
+def bare_id(text: str, *, with_unseen: bool = False) -> str:
     """
     Return *text* without what is around an id and in it where it was pasted. Empty: no id is left.
 
     Quotes, brackets, stops and ``mailto:`` around it go, the name in front of an address in angle
-    brackets, and characters that nobody sees. Dashes and apostrophes are those of a keyboard.
+    brackets, and characters that nobody sees, but *with_unseen*: some join letters and pictures.
+    Dashes and apostrophes are those of a keyboard.
     """
     from urllib.parse import unquote  # noqa: PLC0415 - few look-ups are of links
 
-    bare = "".join(_AS_ONE.get(category(each), each) for each in normalize("NFKC", text))
-    bare = re.sub("[\u034f\ufe00-\ufe0f]", "", bare).translate({0x2212: "-", 0x2019: "'"})
+    bare = "".join("-" if category(each) == "Pd" else each for each in normalize("NFKC", text))
+    bare = bare.translate({0x2212: "-", 0x2019: "'"})
+    if not with_unseen:
+        bare = re.sub("[\u034f\ufe00-\ufe0f]", "", bare)
+        bare = "".join(each for each in bare if category(each) != "Cf")
     if named := re.fullmatch(r"[^<>]*<([^<>]+)>\W*", bare):
         bare = named[1]
     around = " \"'`<>,;:.!?|" + "".join(each for each in {*bare} if category(each) in _AROUND)

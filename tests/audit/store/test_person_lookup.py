@@ -238,6 +238,17 @@ class TestPasted:
             assert error.value.others[0] == Identity(stored, "acme")
 
     @pytest.mark.parametrize(
+        "stored", ["\U0001f469\u200d\U0001f4bb\ufe0f-7", "\u0645\u06cc\u200c\u062e"]
+    )
+    @pytest.mark.parametrize("way", sorted({*PASTED} - {"soft hyphens", "zero-width spaces"}))
+    def test_what_joins_letters_and_pictures_stays(self, log, event_factory, stored, way):
+        """It is a part of an id, and not seen all the same."""
+        log.append([event_factory(customer=stored)])
+
+        found = log.person(PASTED[way](stored), spellings=OtherSpellings.INCLUDE)
+        assert found.identities == (Identity(stored, "acme"),)
+
+    @pytest.mark.parametrize(
         "pasted", ["+34 600 123 456", "tel:+34-600-12-34-56", "(+34) 600.123.456"]
     )
     def test_a_telephone_number_is_found_in_groups(self, log, event_factory, pasted):

@@ -41,9 +41,9 @@ _UNUSUAL = compile_later(
 # A full stop behind a whole word ends the sentence: only what is short is abbreviated.
 _TYPE_FIRST = rf"(?:(?:{_PREFIXES})(?!\w)(?:(?<!\w{{5}})\.)?[ ]|c/\.?[ ]?)"
 _PREFIXED = compile_later(
-    rf"\b(?:{_HOUSE})?{_TYPE_FIRST}(?:{_WORD}[ ]+){{0,5}}{_WORD}(?:[ ]?,[ ]*|[ ]+)"
-    r"(?:n\.?[º°o]?\.?[ ]?"
-    rf"|nr\.?[ ]|n[úu]m(?:ero)?\.?[ ]|nummer[ ])?{_NUMBER}(?!\w)"
+    rf"\b(?:{_HOUSE})?{_TYPE_FIRST}(?:{_WORD}[ ]+){{0,5}}(?!km\b){_WORD}(?:[ ]?,[ ]*|[ ]+)"
+    r"(?:km\.?[ ]?\d{1,4}(?:[.,]\d{1,3})?|(?:n\.?[º°o]?\.?[ ]?"
+    rf"|nr\.?[ ]|n[úu]m(?:ero)?\.?[ ]|nummer[ ])?{_NUMBER})(?!\w)"
     rf"|\b{_TYPE_FIRST}\d{{1,2}}[ ]de[ ]{_WORD},?[ ](?:n[º°o.]?\.?[ ]?)?{_NUMBER}(?!\w)"
     rf"|\b{_HOUSE}{_TYPE_FIRST}{_WORD}(?:[ ]{_WORD}){{0,4}}",
     re.IGNORECASE,
@@ -339,7 +339,7 @@ def _is_believed(text: str, match: re.Match[str], pattern: re.Pattern[str]) -> b
     return _is_street(found) and not is_other
 
 
-_NUMBER_SIGNS = split_words("nr no num núm numero número nummer")
+_NUMBER_SIGNS = split_words("nr no num núm numero número nummer km")
 
 
 def _is_named(text: str, match: re.Match[str]) -> bool:

@@ -3,17 +3,23 @@ Numbers and addresses behind the labels of forms: ``NHC: 2569870``, ``Domicilio:
 
 A label says what its value is, so the value needs no check digits, and may be written as forms and
 scans have it: in groups, dotted, over two lines, with ``l`` for 1 and ``O`` for 0.
+
+Of labels that are a word for a number and a word for its owner (``número de afiliación``,
+``Kundennummer``) the table has whole words. Forms shorten them to the first letter and some behind
+it, with a dot: ``Nro. Afil.``, ``Kd.-Nr.``.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
 from .finding import Finding
+from .lazy_pattern import compile_later
 from .prefilter import TextFeatures, read_words_of
 from .word_lists import read_lines
 
@@ -43,6 +49,16 @@ class _Row(NamedTuple):
     is_address: bool
 
 
+class _Numbered(NamedTuple):
+    """Words for a number, and patterns of owners behind such a word, before it, and short."""
+
+    numbers: re.Pattern[str]
+    words: frozenset[str]
+    behind: re.Pattern[str]
+    before: re.Pattern[str]
+    short: re.Pattern[str]
+
+
 class _Table(NamedTuple):
     """The rows, the words of labels, and the pattern of labels with a group for each row."""
 
@@ -51,25 +67,61 @@ class _Table(NamedTuple):
     labels: re.Pattern[str]
 
 
-def may_hold_label(_text: str, features: TextFeatures) -> bool:
+def may_hold_label(text: str, features: TextFeatures) -> bool:
     """Return whether a label of a form and a digit may be in a text."""
-    return features.has_digit and not features.words.isdisjoint(_table().words)
+    return features.has_digit and _may_be_label(text, features.words)
 
 
 def has_label(text: str, words: Iterable[str]) -> bool:
     """Return whether a label is in *text*, whose *words* in small letters are given."""
     table = _table()
-    return not table.words.isdisjoint(words) and table.labels.search(text) is not None
+    if not table.words.isdisjoint(words) and table.labels.search(text) is not None:
+        return True
+    return next(_numbered_ends(text), None) is not None
+
+
+def _may_be_label(text: str, words: Iterable[str]) -> bool:
+    return not _table().words.isdisjoint(words) or _numbered().numbers.search(text) is not None
 
 
 def find_labelled(text: str, _features: TextFeatures) -> Iterator[Finding]:
     """Find what stands behind the labels of forms."""
-    table = _table()
+    table, found = _table(), set[int]()
     for label in table.labels.finditer(text):
         row = table.rows[(label.lastindex or 1) - 1]
         value = row.value.match(text, label.end())
         if value is not None and _is_value(value.group(), is_address=row.is_address):
+            found.add(value.start())
             yield Finding(*value.span(), row.entity, 0.85, "behind its label on a form")
+    for end in _numbered_ends(text):
+        value = _NUMBERED_VALUE.match(text, end)
+        if value is None or value.start() in found:
+            continue
+        if _is_value(value.group(), is_address=False):
+            yield Finding(*value.span(), "NATIONAL_ID", 0.85, "behind its label on a form")
+
+
+def _numbered_ends(text: str) -> Iterator[int]:
+    """Yield the end of each label that is a word for a number and one for its owner."""
+    table = _numbered()
+    for number in table.numbers.finditer(text):
+        start, end = number.span()
+        word = number.group().lower().rstrip(".°")
+        if word not in table.words:
+            continue
+        is_apart = start == 0 or not text[start - 1].isalnum()
+        if is_apart and (label := table.behind.match(text, end)):
+            yield label.end()
+            continue
+        if len(word) == 1:  # the end of any word, joined with what is before it
+            continue
+        least = max(0, start - _OWNER_CHARS)
+        # "Pat. No." is a patent's, and "me no 1234" none: English has its words whole.
+        if table.before.search(text, least, start) or (
+            word not in _ENGLISH and table.short.search(text, least, start)
+        ):
+            gap = _GAP_BEHIND.match(text, end)
+            yield gap.end() if gap else end
 
 
 def _is_value(value: str, *, is_address: bool) -> bool:
@@ -85,7 +137,7 @@ def _table() -> _Table:
     rows: list[_Row] = []
     words: set[str] = set()
     labels: list[str] = []
-    for line in read_lines(_TABLE):
+    for line in _lines(numbered=False):
         entity, lengths, names = line.split(" ; ")
         least, most = map(int, lengths.split("-"))
         is_address = entity == "STREET_ADDRESS"
@@ -94,6 +146,55 @@ def _table() -> _Table:
         labels.append(f"({'|'.join(map(_label, names.split('|')))})")
     pattern = rf"(?<![^\W_])(?:{'|'.join(labels)}){_GAP}"
     return _Table(tuple(rows), frozenset(words), re.compile(pattern, re.IGNORECASE))
+
+
+@cache
+def _numbered() -> _Numbered:
+    words: dict[str, list[str]] = {"number": [], "behind": [], "before": []}
+    for line in _lines(numbered=True):
+        _entity, role, names = line.split(" ; ")
+        words[role] += names.split("|")
+    behind, before, short = (
+        "|".join(map(pattern, sorted(set(words[role]), key=len, reverse=True)))
+        for role, pattern in (
+            ("behind", _behind),
+            ("before", re.escape),
+            ("before", _shortened),
+        )
+    )
+    of = r"[ ]{0,2}(?:d(?:e|el|o|a|i|u)?[ '\u2019])?"
+    # A class first, which a search is fast by; letters of other words behind it do no harm.
+    firsts = "".join({each for word in words["number"] for each in (word[0], word[0].upper())})
+    numbers = "|".join(
+        sorted({re.escape(word[1:]) for word in words["number"]}, key=len, reverse=True)
+    )
+    return _Numbered(
+        re.compile(rf"[{firsts}](?i:{numbers})(?![^\W_])[.°]?"),
+        frozenset(each.lower().rstrip(".°") for each in words["number"]),
+        re.compile(rf"{of}(?:{behind}){_GAP}", re.IGNORECASE),
+        re.compile(rf"(?<![^\W_])(?:{before})[ ]?(?:-[ ]?)?\Z", re.IGNORECASE),
+        re.compile(rf"(?<![^\W_])(?:{short})(?:\.?[ ]?-[ ]?|\.[ ]?)?\Z", re.IGNORECASE),
+    )
+
+
+def _lines(*, numbered: bool) -> Iterator[str]:
+    """Yield the lines of the table, with what a text has whose compatibility forms are undone."""
+    for line in read_lines(_TABLE):
+        if line.startswith("NUMBERED") == numbered:
+            head, _, names = line.rpartition(" ; ")
+            both = (*names.split("|"), *unicodedata.normalize("NFKC", names).split("|"))
+            yield f"{head} ; {'|'.join(dict.fromkeys(both))}"
+
+
+def _behind(word: str) -> str:
+    """Return the pattern of a word: whole, or short with a dot."""
+    whole = rf"{re.escape(word)}(?![^\W_])\.?"
+    return whole if len(word) <= _SHORT else rf"{whole}|{_shortened(word)}\."
+
+
+def _shortened(word: str) -> str:
+    """Return the pattern of the first letter of *word* and some behind it, in their order."""
+    return f"{word[0]}(?=[{word[1:]}])" + "".join(f"{each}?" for each in word[1:])
 
 
 def _label(name: str) -> str:
@@ -105,6 +206,12 @@ def _label(name: str) -> str:
     return f"(?-i:{pattern})" if is_short else pattern
 
 
+_GAP_BEHIND = compile_later(_GAP, re.IGNORECASE)
+_ENGLISH = frozenset(("no", "number", "nbr"))
+_OWNER_CHARS = 24
+"""Letters of the longest word that stands before one for a number, and what joins them."""
+
+
 def _value_of(least: int, most: int) -> re.Pattern[str]:
     """Return the pattern of a value; one of a certain length may go on in the next line."""
     joint = r"(?:[./\-]|[ \u00a0](?=[A-Za-z]{0,3}\d|[lIO](?![a-z]))"
@@ -112,3 +219,6 @@ def _value_of(least: int, most: int) -> re.Pattern[str]:
     body = rf"{_VALUE_CHAR}(?:{joint}{_VALUE_CHAR}){{{least - 1},{most - 1}}}"
     # "MRN is 4821073": a small word between a label and its value is no part of it.
     return re.compile(rf"(?![a-z]{{1,5}} ){body}(?![^\W_])")
+
+
+_NUMBERED_VALUE = _value_of(4, 16)

@@ -1,10 +1,13 @@
 """What stands behind the labels of forms, as forms and scans have it."""
 
+# ruff: noqa: RUF001 - labels in the letters of their languages
+
 import itertools
 
 import pytest
 
 from mnemoscope.memory.privacy.detectors.form_labels import find_labelled, may_hold_label
+from mnemoscope.memory.privacy.detectors.normalized_text import normalize_text
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
 from tests.kit.call_costs import work_of
 
@@ -33,6 +36,55 @@ def found_in(text):
 def test_a_value_behind_its_label_is_found(text, value, entity):
     """The label says what it is, so no check digits are asked for."""
     assert found_in(text) == [(value, entity)]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        *("Nº Historia:", "nº de afiliación", "Nro. Afil.:", "Núm. Pac.", "N.º expte.", "No. pól."),
+        *("Kd.-Nr.", "Kdnr.", "KdNr", "Kunden-Nr.:", "Kundennummer", "Mitgl.-Nr.", "Vers.-Nr.:"),
+        *("numéro d'assuré", "n. tess.", "numero cartella", "N.º utente:", "Nº benef."),
+        *("klantnr.", "lidm.nr.", "kundnr", "medl.nr.", "asiakasnro", "ügyfélszám:", "ügyf.sz."),
+        *(
+            "nr klienta",
+            "nr pacj.",
+            "č. pojišt.",
+            "br. pac.",
+            "št. bol.",
+            "nr. pac.",
+            "müşteri no:",
+        ),
+        *("αρ. πελ.", "№ пац.", "номер клиента", "№ пацієнта", "kliendinumber", "kliento numeris"),
+        *("customer no.", "member number"),
+    ],
+)
+def test_a_label_may_be_as_short_as_forms_have_it(label):
+    """From whole words of the table: the first letter and some behind it, with a dot."""
+    text = normalize_text(f"{label} 4711-0815, Tee").text
+
+    assert found_in(text) == [("4711-0815", "NATIONAL_ID")]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        *(
+            "Art.-Nr.",
+            "Tel.-Nr.",
+            "Ser.-Nr.",
+            "Rg.-Nr.",
+            "Best.-Nr.",
+            "Pos.-Nr.",
+            "Part No.",
+            "Cat. No.",
+        ),
+        *("Pat. No.", "line no.", "page no", "Mr No", "tell me no", "version no", "since 24 June"),
+        *("I have no", "there are no", "nº pág.", "N.º art."),
+    ],
+)
+def test_another_number_is_nobodys(label):
+    """Of an article, a page, a patent: what is numbered is no person."""
+    assert found_in(normalize_text(f"{label} 47110815").text) == []
 
 
 @pytest.mark.parametrize(

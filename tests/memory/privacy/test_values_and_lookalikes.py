@@ -39,6 +39,8 @@ IN_CONTEXT = {
         ("I live at {}.", "7 Old Mill Road"),
         ("Ich wohne in der {}", "Lindenstraße 48"),
         ("mi dirección es {}", "Calle Mayor 48"),
+        ("vive en {}", "Pl. Mayor 3"),
+        ("vive en {}", "Ctra. de Burgos km 5,3"),
         ("vive en {} con su hija", "C/ Mayor ,12"),
         ("vive en {}", "C/. Quijano,45"),
         ("the office is at {}", "1600 Harbour Street, Suite 210"),

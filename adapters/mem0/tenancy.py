@@ -49,7 +49,7 @@ def require_customer(arguments: Arguments, customer: str) -> Arguments:
 
 def require_own_profile(arguments: Arguments, customer: str) -> Arguments:
     """Return *arguments*, which must ask for *customer*'s profile."""
-    is_own = users_of({"user_id": arguments.get("entity_id")}) == {customer}
+    is_own = users_of({"user_id": arguments.get("entity_id")}) == frozenset({customer})
     return arguments if is_own else _refuse("asks for somebody else's profile")
 
 

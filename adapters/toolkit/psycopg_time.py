@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 from weakref import ref
 
 from psycopg import Connection, capabilities, generators, waiting
@@ -47,7 +47,7 @@ def ends_in_time(pool: Any) -> Callable[[], bool] | None:
         return None
     if (of, connection_class) != _KINDS or not capabilities.has_cancel_safe():
         return None
-    own = vars(pool)
+    own = cast("dict[str, Any]", vars(pool))
     if check is _checked:
         own["_check"] = _check_in_time
     take = own.setdefault("getconn", partial(_getconn, ref(pool)))
@@ -57,7 +57,7 @@ def ends_in_time(pool: Any) -> Callable[[], bool] | None:
 
 def _is_bounded(pool: Any, take: Any) -> bool:
     # Looked at before each call: any of it may be replaced at any time.
-    own = vars(pool)
+    own = cast("dict[str, Any]", vars(pool))
     return (
         own.get("getconn") is take
         and getattr(take, "func", None) is _getconn

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import orjson
@@ -275,12 +275,16 @@ def _row(
 
 def _state(row: _Row) -> tuple[Value, dict[str, str], list[str]]:
     """Return a checkpoint's value, and the digests of its channels and of its pending writes."""
-    hashed: Callable[[Any], str] = _digest
-    about, rest = row.form, cast("Any", row.rest)
-    if rest is None:
-        whole, *rest = _SPLIT(row.form)
+    hashed: Callable[[Any], str]
+    metadata: Any
+    values: Mapping[str, Any]
+    writes: Sequence[Any]
+    if row.rest is None:
+        whole, metadata, values, writes = _SPLIT(row.form)
         hashed, about = _hashed, bytes(whole)
-    metadata, values, writes = rest
+    else:
+        metadata, values, writes = row.rest
+        hashed, about = _digest, row.form
     said, digests = hashed(metadata), {name: hashed(of) for name, of in values.items()}
     state = Value(
         ("state", row.thread, row.namespace, row.checkpoint_id),

@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from mem0 import AsyncMemory, AsyncMemoryClient, Memory, MemoryClient
 from qdrant_client import QdrantClient, models
 
-from mnemoscope.memory import context
+from mnemoscope.memory import ScopeError, context
 from mnemoscope.memory.api import DataSubject, Subject
 from tests.kit.adapter_cases import (
     COLLECTION,
@@ -202,13 +202,13 @@ def _hashed(customer, bench):
 
 
 @pytest.mark.parametrize("method", ["get_all", "delete_all"])
-async def test_a_spelling_of_the_context_meets_its_memories(method, bench, events):
-    """Enforced, a customer whose id has space around it is one and the same in every call."""
+async def test_a_spelling_in_the_arguments_meets_the_contexts_memories(method, bench, events):
+    """Enforced, a customer whose id has space around it in a call is the context's."""
     bench.policy = replace(bench.policy, enforce_tenancy=True)
     made = Mem0(Memory)
     bare = made.case.make_client()
     client = wrapping(made.case.adapter)(bare, bench)
-    with context(customer=" ada "):
+    with context(customer="ada"):
         made.write(client, "ada")
         made.write(client, " ada ")
         found = client.get_all(filters={"user_id": " ada"})["results"]
@@ -223,6 +223,26 @@ async def test_a_spelling_of_the_context_meets_its_memories(method, bench, event
     assert {each.subject.hashed("test") for each in events()} == {_hashed("ada", bench)}
 
 
+@pytest.mark.parametrize(
+    "call", [lambda client: client.get_all(), lambda client: client.search("tea")]
+)
+async def test_a_context_that_mem0_would_take_for_another_customer_is_refused(call, bench):
+    """Enforced, whoever is called ' ada ' reads nothing of ada's, and writes nothing to hers."""
+    bench.policy = replace(bench.policy, enforce_tenancy=True)
+    made = Mem0(Memory)
+    bare = made.case.make_client()
+    client = wrapping(made.case.adapter)(bare, bench)
+    with context(customer="ada"):
+        made.write(client, "ada")
+    with context(customer=" ada "):
+        with pytest.raises(ScopeError, match="without space around the id"):
+            call(client)
+        with pytest.raises(ScopeError, match="without space around the id"):
+            made.write(client, " ada ")
+
+    assert await made.owners(bare) == ["ada"]
+
+
 async def test_the_vectors_below_mem0_are_the_same_customers(bench, events):
     """A guarded Qdrant that mem0 works in is told of nobody else, and refuses nothing."""
     bench.policy = replace(bench.policy, enforce_tenancy=True)
@@ -233,7 +253,7 @@ async def test_the_vectors_below_mem0_are_the_same_customers(bench, events):
         bare.vector_store.client, bench, owner_key="user_id"
     )
     client = wrapping(made.case.adapter)(bare, bench)
-    with context(customer=" ada "):
+    with context(customer="ada"):
         made.write(client, " ada ")
         found = client.search("tea", filters={"user_id": " ada "})["results"]
 

@@ -51,7 +51,9 @@ class Tenancy:
         found = self._faces(method)
         if method.as_stored is None:
             return found
-        # First: what the client will call its customer is who is confined, told and ruled on.
+        # First: what the client will call its customer is who is told and ruled on.
+        if self._enforced:
+            return found._replace(before=self._refusing_respelled(found.before))
         names_alone = found.before in {None, self.name_owner}
         return found._replace(before=_as_stored(self._named if names_alone else found.before))
 
@@ -176,6 +178,22 @@ class Tenancy:
             f"{self._store}.{call.method.name} {what} to its customer's memories, so it is refused "
             f"({error_name(exc)})"
         )
+
+    def _refusing_respelled(self, before: Callable[[Call], object] | None) -> Face:
+        """Return *before* of a method whose client would take the customer for another one."""
+
+        def checked(call: Call) -> None:
+            customer, as_stored = call.scope.customer, call.method.as_stored
+            if customer and as_stored is not None and as_stored(customer) != customer:
+                raise ScopeError(
+                    f"{self._store}.{call.method.name}: its context names a customer whom the "
+                    "store would keep under another id, and tenancy is enforced: name them as "
+                    "the store does, without space around the id"
+                )
+            if before is not None:
+                before(call)
+
+        return checked
 
 
 def _as_stored(before: Callable[[Call], object] | None) -> Face:

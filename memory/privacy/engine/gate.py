@@ -222,8 +222,5 @@ def find_with_all(
 ) -> Iterator[Finding]:
     """Yield what *detectors* find in *text*, and models have read there."""
     for each in detectors:
-        if each is PERSONS:
-            yield from find_with(each, text, features, readings)
-        else:
-            yield from each.find(text, features)
+        yield from find_with(each, text, features, readings)
     yield from find_in_readings(readings)

@@ -201,13 +201,21 @@ def _hashed(customer, bench):
     return Subject(customer, tenant=None, keys=bench.keys).hashed("test")
 
 
-@pytest.mark.parametrize("method", ["get_all", "delete_all"])
-async def test_a_spelling_in_the_arguments_meets_the_contexts_memories(method, bench, events):
-    """Enforced, a customer whose id has space around it in a call is the context's."""
+@pytest.fixture
+def confined(bench):
+    """Return mem0's case, a client of it, and that client guarded where tenancy is enforced."""
     bench.policy = replace(bench.policy, enforce_tenancy=True)
     made = Mem0(Memory)
     bare = made.case.make_client()
-    client = wrapping(made.case.adapter)(bare, bench)
+    return made, bare, wrapping(made.case.adapter)(bare, bench)
+
+
+@pytest.mark.parametrize("method", ["get_all", "delete_all"])
+async def test_a_spelling_in_the_arguments_meets_the_contexts_memories(
+    method, confined, bench, events
+):
+    """Enforced, a customer whose id has space around it in a call is the context's."""
+    made, bare, client = confined
     with context(customer="ada"):
         made.write(client, "ada")
         made.write(client, " ada ")
@@ -226,12 +234,9 @@ async def test_a_spelling_in_the_arguments_meets_the_contexts_memories(method, b
 @pytest.mark.parametrize(
     "call", [lambda client: client.get_all(), lambda client: client.search("tea")]
 )
-async def test_a_context_that_mem0_would_take_for_another_customer_is_refused(call, bench):
+async def test_a_context_that_mem0_would_take_for_another_customer_is_refused(call, confined):
     """Enforced, whoever is called ' ada ' reads nothing of ada's, and writes nothing to hers."""
-    bench.policy = replace(bench.policy, enforce_tenancy=True)
-    made = Mem0(Memory)
-    bare = made.case.make_client()
-    client = wrapping(made.case.adapter)(bare, bench)
+    made, bare, client = confined
     with context(customer="ada"):
         made.write(client, "ada")
     with context(customer=" ada "):

@@ -32,6 +32,8 @@ THEIRS = "oolong"
 OURS = "rooibos"
 _AT_ONCE = 100
 _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
+_PATIENT = {f"deadline_{each.value}_s": 60.0 for each in (*READS, *_WRITES, OperationClass.FORGET)}
+"""Of calls: one that is late on a busy machine answers nothing, which looks like a change."""
 
 Build: TypeAlias = Callable[["_Owned", str, str], Arguments | None]
 """Returns the arguments of a method, with a text in them. None: this way does not fit it."""
@@ -173,7 +175,7 @@ def records_of(tried: Trial, customer: str) -> list[SubjectRecord]:
 
 @contextmanager
 def _owned(case: AdapterCase, runner: asyncio.Runner) -> Generator[_Owned]:
-    with trial(case, runner, tenancy="enforce") as tried:
+    with trial(case, runner, tenancy="enforce", **_PATIENT) as tried:
         yield _Owned(case, tried)
 
 

@@ -51,11 +51,11 @@ class Tenancy:
         found = self._faces(method)
         if method.as_stored is None:
             return found
-        # First: what the client will call its customer is who is told and ruled on.
-        if self._enforced:
-            return found._replace(before=self._refusing_respelled(found.before))
-        names_alone = found.before in {None, self.name_owner}
-        return found._replace(before=_as_stored(self._named if names_alone else found.before))
+        # First: what the client will call its customer is who is confined, told and ruled on.
+        names_alone = found.before in {None, self.name_owner}  # one function less for each call
+        return found._replace(
+            before=self._by_stored_id(self._named if names_alone else found.before)
+        )
 
     def _faces(self, method: Method) -> Faces:
         if method.public:
@@ -179,34 +179,23 @@ class Tenancy:
             f"({error_name(exc)})"
         )
 
-    def _refusing_respelled(self, before: Callable[[Call], object] | None) -> Face:
-        """Return *before* of a method whose client would take the customer for another one."""
+    def _by_stored_id(self, before: Callable[[Call], object] | None) -> Face:
+        """Return *before* of a method whose client has a spelling of its own of each customer."""
 
-        def checked(call: Call) -> None:
+        def spelled(call: Call) -> None:
             customer, as_stored = call.scope.customer, call.method.as_stored
-            if customer and as_stored is not None and as_stored(customer) != customer:
-                raise ScopeError(
-                    f"{self._store}.{call.method.name}: its context names a customer whom the "
-                    "store would keep under another id, and tenancy is enforced: name them as "
-                    "the store does, without space around the id"
-                )
+            if customer and as_stored is not None and (stored := as_stored(customer)) != customer:
+                if self._enforced:
+                    raise ScopeError(
+                        f"{self._store}.{call.method.name}: its context names a customer whom the "
+                        "store would keep under another id, and tenancy is enforced: name them as "
+                        "the store does, without space around the id"
+                    )
+                call.scope = replace(call.scope, customer=stored or customer)
             if before is not None:
                 before(call)
 
-        return checked
-
-
-def _as_stored(before: Callable[[Call], object] | None) -> Face:
-    """Return *before* of a method whose client has a spelling of its own of each customer."""
-
-    def spelled(call: Call) -> None:
-        customer, as_stored = call.scope.customer, call.method.as_stored
-        if customer and as_stored is not None and (stored := as_stored(customer)) != customer:
-            call.scope = replace(call.scope, customer=stored or customer)
-        if before is not None:
-            before(call)
-
-    return spelled
+        return spelled
 
 
 def _nobodys_data(_store: str, _call: Call) -> EventPart:

@@ -69,7 +69,10 @@ class _Table(NamedTuple):
 
 def may_hold_label(text: str, features: TextFeatures) -> bool:
     """Return whether a label of a form and a digit may be in a text."""
-    return features.has_digit and _may_be_label(text, features.words)
+    return features.has_digit and (
+        not features.words.isdisjoint(_table().words)
+        or _numbered().numbers.search(text) is not None
+    )
 
 
 def has_label(text: str, words: Iterable[str]) -> bool:
@@ -78,10 +81,6 @@ def has_label(text: str, words: Iterable[str]) -> bool:
     if not table.words.isdisjoint(words) and table.labels.search(text) is not None:
         return True
     return next(_numbered_ends(text), None) is not None
-
-
-def _may_be_label(text: str, words: Iterable[str]) -> bool:
-    return not _table().words.isdisjoint(words) or _numbered().numbers.search(text) is not None
 
 
 def find_labelled(text: str, _features: TextFeatures) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.resources import files
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import RedactionError
@@ -357,10 +358,7 @@ class Engine:
         self, label: str, value: str, known: KnownIdentifiers, pace: Pace | None = None
     ) -> Iterator[Finding]:
         """Yield the personal data in *value*, read as what stands behind *label* on a form."""
-        lead = len(label) + len(_BEHIND)
-        for each in self.find(f"{label}{_BEHIND}{value}", known, pace):
-            if each.end > lead and (each.entity != "PERSON" or names_person(label)):
-                yield _moved(each, max(each.start - lead, 0), each.end - lead)
+        yield from _in_value(label, self.find(f"{label}{_BEHIND}{value}", known, pace))
 
     def find_number(
         self, label: str, digits: str, known: KnownIdentifiers, pace: Pace | None = None
@@ -370,24 +368,11 @@ class Engine:
 
         The digits are as the label has them: a number has lost the zeros that they began with.
         """
-        if not names_number(label):
-            return digits, []
-        values = [zeros + digits for zeros in _LOST_ZEROS]
-        lines = [f"{label}{_BEHIND}{value}" for value in values]
-        found = self.find("\n".join(lines), known, pace)
-        end = -1
-        for value in values:
-            start = end + 1 + len(label) + len(_BEHIND)
-            end = start + len(value)
-            behind = merge_findings(
-                [
-                    _moved(each, max(each.start, start) - start, min(each.end, end) - start)
-                    for each in found
-                    if each.start < end and each.end > start
-                ]
-            )
-            if len(behind) == 1 and _is_number(behind[0], value, digits, label):
-                return value, behind
+        if names_number(label):
+            for value in (zeros + digits for zeros in _LOST_ZEROS):
+                behind = merge_findings(list(self.find_behind(label, value, known, pace)))
+                if len(behind) == 1 and _is_number(behind[0], value, digits, label):
+                    return value, behind
         return digits, []
 
     def _find_in_windows(
@@ -485,14 +470,11 @@ class Engine:
         for pair in _PAIR.finditer(text):
             labels = labels_of((pair["key"],))
             if labels and (label := labels[0]):
-                lead = len(label) + len(_BEHIND)
                 start, value = pair.start("value"), pair["value"]
-                for offset, part in ((0, value), (lead, f"{label}{_BEHIND}{value}")):
-                    for each in self._ask(part, extract_features(part), None, pace):
-                        is_said = not offset or each.entity != "PERSON" or names_person(label)
-                        if is_said and each.end > offset:
-                            begin = max(each.start - offset, 0)
-                            yield _moved(each, start + begin, start + each.end - offset)
+                line = f"{label}{_BEHIND}{value}"
+                behind = _in_value(label, self._ask(line, extract_features(line), None, pace))
+                for each in chain(self._ask(value, extract_features(value), None, pace), behind):
+                    yield _moved(each, start + each.start, start + each.end)
 
     def _ask_in_chunks(
         self, text: str, features: TextFeatures, budget: ReadingBudget | None, pace: Pace | None
@@ -565,6 +547,14 @@ def _is_number(found: Finding, value: str, digits: str, label: str) -> bool:
         # "number" and "contact" announce a telephone in prose, and anything in a table.
         and (found.entity != "PHONE_NUMBER" or names_phone(label))
     )
+
+
+def _in_value(label: str, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield what was *found* in the value behind *label* in a line, by its place in the value."""
+    lead = len(label) + len(_BEHIND)
+    for each in found:
+        if each.end > lead and (each.entity != "PERSON" or names_person(label)):
+            yield _moved(each, max(each.start - lead, 0), each.end - lead)
 
 
 def _moved(found: Finding, start: int, end: int) -> Finding:

@@ -15,6 +15,7 @@ import logging
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.delivery.numbers import WriterNumbers
@@ -38,7 +39,7 @@ from .followed import FollowedWriters, Words
 from .heartbeat import Heartbeat
 from .metrics import figures, key_state_of
 from .presence import Presence, keep_roll
-from .spool import Spool, is_full
+from .spool import Spool, SpoolStats, is_full
 
 CHECKPOINT_EVERY = 4_096
 CHECKPOINT_EVERY_S = 60.0
@@ -109,7 +110,7 @@ class AuditSink:
         self._spool_failed = False
         self._unsynced = False
         self._spilled: deque[tuple[str, list[Range]]] = deque()
-        self._left = self._left_bytes = 0
+        self._left: dict[Path, SpoolStats] = {}  # what was spilled, until its file is gone
         self._prune_at = self._clock()
         self._pruned = 0
         self._signed_at = self._clock()
@@ -335,7 +336,8 @@ class AuditSink:
         """Events of this process that wait in the spool."""
         if self.spool is None or self._overflow is None:
             return 0
-        return self.spool.pending + self._overflow.pending + self._left
+        left = sum(each.events for each in tuple(self._left.values()))
+        return self.spool.pending + self._overflow.pending + left
 
     @property
     def error(self) -> AuditError | None:
@@ -349,7 +351,8 @@ class AuditSink:
             self.stats,
             now_us=self.log.now_us(),
             waiting=self.waiting,
-            spool_bytes=sum(each.size_bytes for each in files) + self._left_bytes,
+            spool_bytes=sum(each.size_bytes for each in files)
+            + sum(each.size_bytes for each in tuple(self._left.values())),
             spool_full=max((each.full_ratio for each in files), default=0.0),
             key_state=key_state_of(self.error, is_new=self.key_made),
         )
@@ -468,17 +471,19 @@ class AuditSink:
         # A folder is read for it, so that it is looked at once a minute and not with each batch.
         if self._left or self._clock() >= self._look_at:
             is_settled = self._adopt(spool)
-            self._left = self._left_bytes = 0
-            self.stats.oldest_waiting_us = None
+            if not self._left:
+                self.stats.oldest_waiting_us = None
             self._look_at = self._clock() + (_LOOK_EVERY_S if is_settled else _BEAT_S)
 
     def _leave_overflow(self) -> None:
         """Close the file of what was spilled: it is taken over as that of another process is."""
         overflow = self._overflow
-        if overflow is not None and overflow.pending:
-            with self._overflow_guard:
-                self._left += overflow.pending
-                self._left_bytes += overflow.size_bytes
+        if overflow is None:
+            return
+        with self._overflow_guard:
+            if overflow.pending and (path := overflow.file_path) is not None:
+                size_bytes = overflow.size_bytes
+                self._left[path] = SpoolStats(overflow.pending, size_bytes, size_bytes)
                 overflow.close()
 
     def _adopt(self, spool: Spool) -> bool:
@@ -487,8 +492,10 @@ class AuditSink:
         adopted = spool.adopt(self._record, self._gaps.append, self._taken)
         roll = self._presence.roll
         is_settled = roll is None or self._declare_departed(roll)
-        # What this process spilled was never in danger, and comes round with every burst.
-        if (left := adopted - self._left) > 0:
+        # What this process spilled was never in danger, and comes round with every burst. A file
+        # whose size somebody else looks at just now stays for the next beat.
+        recorded = [path for path in self._left if not path.exists()]
+        if (left := adopted - sum(self._left.pop(path).events for path in recorded)) > 0:
             logger.warning(
                 "%d events that were left in a spool are in %s now",
                 left,

@@ -6,7 +6,8 @@ import sqlite3
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import partial
 
 import pytest
 
@@ -22,6 +23,7 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.fan_out import UNCOUNTED, UNSHARED
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
 from mnemoscope.telemetry.event.event import Redacted
+from mnemoscope.telemetry.files.file_lock import is_free
 from tests.kit.patience import GIVE_UP_S, until
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -404,6 +406,30 @@ def test_a_file_that_is_left_to_be_taken_over_counts_until_it_is(slow, event_fac
     assert before["full_ratio"] == before["bytes"] / MAX_BYTES
     assert left["full_ratio"] == 0
     assert spool_figures(sink) == {"events": 0, "bytes": 0, "full_ratio": 0}
+
+
+def test_a_file_that_somebody_looks_at_waits_for_the_next_beat(slow, event_factory, caplog):
+    """Another process, or a new file's writer, holds its lock for a moment to read its size."""
+    sink, _drain = slow
+    sink.log.go.set()
+    sink.spill([event_factory() for _ in range(100)])
+    path = sink._overflow.file_path
+    with ExitStack() as locks:
+        close = sink._overflow.close
+        sink._overflow.close = partial(close_and_lock, sink._overflow, close, locks)
+        assert not sink.flush(GIVE_UP_S)
+        assert sink.waiting == 100
+
+    assert sink.flush(GIVE_UP_S)
+    assert (sink.waiting, sink.log.count(), path.exists()) == (0, 100, False)
+    assert [each.message for each in caplog.records] == []
+
+
+def close_and_lock(spool, close, locks):
+    """Close the file of *spool*, and keep its lock as a process does that looks at its size."""
+    path = spool.file_path
+    close()
+    assert is_free(locks.enter_context(path.open("rb")).fileno())
 
 
 def spool_figures(sink):

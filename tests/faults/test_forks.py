@@ -12,6 +12,7 @@ from tests.kit.patience import GIVE_UP_S
 HELD_LOCKS = """
 import gc, types
 from mnemoscope.memory import Mnemoscope
+from mnemoscope.telemetry.process import fork_lock
 
 LOCKS = (type(threading.Lock()), type(threading.RLock()))
 PARTS = (dict, list, tuple, set, frozenset, types.MethodType, types.FunctionType, types.CellType)
@@ -58,6 +59,8 @@ def is_free(lock):
 
 roots = [("scope", scope), ("store", store), *modules]
 found = [each for each in locks_of(roots) if is_free(each[1])]
+for each in fork_lock._guards:
+    each.patience_s = min(each.patience_s, 2.0)  # an import's holds a fork up for half a minute
 stuck = []
 for path, lock in found:
     held, free = threading.Event(), threading.Event()
@@ -70,12 +73,12 @@ for path, lock in found:
     held.wait(GIVE_UP_S)
     pid = os.fork()
     if pid == 0:
-        signal.alarm(8)
+        signal.alarm(int(GIVE_UP_S / 5))
         os._exit(0 if works("child") and Mnemoscope() else 1)
     free.set()
     holder.join()
-    if os.waitpid(pid, 0)[1]:
-        stuck.append(path)
+    if code := os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]):
+        stuck.append((path, code))
 import json
 print(json.dumps([[path for path, _lock in found], stuck]))
 """

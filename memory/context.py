@@ -7,17 +7,13 @@ turns the customer into an opaque `Subject`.
 
 from __future__ import annotations
 
-import contextvars
-import inspect
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import partial, wraps
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import Any, cast
 
 from .errors import ConfigurationError, ScopeError
-
-F = TypeVar("F", bound=Callable[..., Any])
+from .layers import Entering, F, Layers, run_inside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,18 +85,13 @@ class Scope:
 
 
 EMPTY_SCOPE = Scope()
-_current: contextvars.ContextVar[Scope] = contextvars.ContextVar(
-    "mnemoscope_scope", default=EMPTY_SCOPE
-)
+_scopes: Layers[Scope] = Layers("context", EMPTY_SCOPE)
+_runs: Layers[tuple[tuple[str | None, str], ...]] = Layers("run", ())
 
-_runs_around: contextvars.ContextVar[tuple[tuple[str | None, str], ...]] = contextvars.ContextVar(
-    "mnemoscope_runs_around", default=()
-)
-
-runs_around: Callable[[], tuple[tuple[str | None, str], ...]] = _runs_around.get
+runs_around: Callable[[], tuple[tuple[str | None, str], ...]] = _runs.get
 """Returns tenant and name of each run that encloses the one that runs now, outermost first."""
 
-current: Callable[[], Scope] = _current.get
+current: Callable[[], Scope] = _scopes.get
 """Returns the scope of the code that runs now. Not a function of ours: each call asks."""
 
 
@@ -119,7 +110,6 @@ def watch_contexts(entered: Entered) -> None:
     _watchers = (*_watchers, entered)
 
 
-@contextmanager
 def context(
     *,
     tenant: str | int | None = None,
@@ -130,13 +120,17 @@ def context(
     purpose: str | None = None,
     known: tuple[str, ...] = (),
     retention: str | None = None,
-) -> Generator[Scope]:
+) -> Entering[Scope]:
     """
     Set the context of the body. Contexts nest: parts that are not given are inherited.
 
     Works the same in sync and async code and follows ``asyncio`` tasks, ``asyncio.to_thread`` and
     LangGraph's executors. A nested *feature* is appended: ``outer/inner``. A new *customer* does
     not inherit the *known* identifiers of another. An id that is a whole number is its digits.
+
+    As a decorator it holds for each call of a function of any colour. A generator needs it as one:
+    ``with context(...)`` inside a generator holds while that is suspended, too, for the code that
+    reads from it.
 
     What is written in it goes after *retention*, ``90d`` for example, where `MNEMOSCOPE_RETENTION`
     is set: hours, days, weeks or years (``h``, ``d``, ``w``, ``y``), or ``forever``.
@@ -146,43 +140,51 @@ def context(
         ScopeError: *tenant*, *customer* or *run* is neither text nor a whole number, or one of the
             first two is a wildcard (``"*"``).
     """
-    tenant, customer, run = _id("tenant", tenant), _id("customer", customer), _id("run", run)
-    outer = current()
-    same_person = customer is None or customer == outer.customer
-    scope = Scope(
-        tenant=tenant or outer.tenant,
-        customer=customer or outer.customer,
-        agent=agent or outer.agent,
-        feature=nested_feature(outer.feature, feature),
-        run=run or outer.run,
-        purpose=purpose or outer.purpose,
-        known=(*outer.known, *known) if same_person else known,
+    given = Scope(
+        tenant=_id("tenant", tenant),
+        customer=_id("customer", customer),
+        agent=agent,
+        feature=feature,
+        run=_id("run", run),
+        purpose=purpose,
+        known=known,
     )
-    token = _current.set(scope)
-    encloses = None
+    return Entering(partial(_enter, given, None if retention is None else _keeping(retention)))
+
+
+def _enter(
+    given: Scope, keeping: Callable[[], Callable[[], None]] | None
+) -> tuple[Scope, Callable[[], None]]:
+    outer = _scopes.outer()
+    same_person = given.customer is None or given.customer == outer.customer
+    scope = Scope(
+        tenant=given.tenant or outer.tenant,
+        customer=given.customer or outer.customer,
+        agent=given.agent or outer.agent,
+        feature=nested_feature(outer.feature, given.feature),
+        run=given.run or outer.run,
+        purpose=given.purpose or outer.purpose,
+        known=(*outer.known, *given.known) if same_person else given.known,
+    )
+    left = [_scopes.enter(scope)]
     if outer.run is not None and (outer.run, outer.tenant) != (scope.run, scope.tenant):
-        encloses = _runs_around.set((*runs_around(), (outer.tenant, outer.run)))
-    left = [entered(scope) for entered in _watchers]
-    if retention is not None:
-        left.append(_keeping(retention))
-    try:
-        yield scope
-    finally:
-        for leave in left:
-            if leave is not None:
-                leave()
-        # A generator may be closed in another context, where there is nothing to reset.
-        with suppress(ValueError):
-            _current.reset(token)
-            if encloses is not None:
-                _runs_around.reset(encloses)
+        left.append(_runs.enter((*_runs.outer(), (outer.tenant, outer.run))))
+    left += [leave for entered in _watchers if (leave := entered(scope)) is not None]
+    if keeping is not None:
+        left.append(keeping())
+    return scope, left[0] if len(left) == 1 else partial(_leave_all, left)
 
 
-def _keeping(retention: str) -> Callable[[], None]:
-    """Set the period of what is written from now on, and return what ends that."""
-    from .keep_period import set_keep_period  # noqa: PLC0415 - only where it is wanted
+def _leave_all(left: Sequence[Callable[[], None]]) -> None:
+    for leave in left:
+        leave()
 
-    return set_keep_period(retention)
+
+def _keeping(retention: str) -> Callable[[], Callable[[], None]]:
+    """Return what sets the period of what is written from then on, and returns what ends that."""
+    from .keep_period import keep_periods, kept_seconds  # noqa: PLC0415 - only where it is wanted
+
+    return partial(keep_periods.enter, kept_seconds(retention))
 
 
 def _id(name: str, given: Any) -> str | None:
@@ -212,73 +214,9 @@ def feature(name: str) -> Callable[[F], F]:
         )
 
     def decorate(fn: F) -> F:
-        return cast("F", wraps(fn)(_wrap(fn, name)))
+        return run_inside(fn, partial(context, feature=name))
 
     return decorate
-
-
-def _wrap(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
-    if inspect.iscoroutinefunction(fn):
-
-        async def awaited(*args: Any, **kwargs: Any) -> Any:
-            with context(feature=name):
-                return await fn(*args, **kwargs)
-
-        return awaited
-    if inspect.isasyncgenfunction(fn):
-        return _wrap_async_gen(fn, name)
-    if inspect.isgeneratorfunction(fn):
-        return _wrap_gen(fn, name)
-
-    def called(*args: Any, **kwargs: Any) -> Any:
-        with context(feature=name):
-            return fn(*args, **kwargs)
-
-    return called
-
-
-def _wrap_gen(fn: Callable[..., Generator[Any, Any, Any]], name: str) -> Callable[..., Any]:
-    def generated(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        inner = fn(*args, **kwargs)
-        step: Callable[[], Any] = partial(inner.send, None)
-        while True:
-            try:
-                with context(feature=name):
-                    item = step()
-            except StopIteration as stop:
-                return stop.value
-            try:
-                step = partial(inner.send, (yield item))
-            except GeneratorExit:
-                with context(feature=name):
-                    inner.close()
-                raise
-            except BaseException as exc:  # noqa: BLE001 - thrown in by the caller, for the generator
-                step = partial(inner.throw, exc)
-
-    return generated
-
-
-def _wrap_async_gen(fn: Callable[..., AsyncGenerator[Any, Any]], name: str) -> Callable[..., Any]:
-    async def generated(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        inner = fn(*args, **kwargs)
-        step: Callable[[], Any] = partial(inner.asend, None)
-        while True:
-            try:
-                with context(feature=name):
-                    item = await step()
-            except StopAsyncIteration:
-                return
-            try:
-                step = partial(inner.asend, (yield item))
-            except GeneratorExit:
-                with context(feature=name):
-                    await inner.aclose()
-                raise
-            except BaseException as exc:  # noqa: BLE001 - thrown in by the caller, for the generator
-                step = partial(inner.athrow, exc)
-
-    return generated
 
 
 def nested_feature(outer: str | None, inner: str | None) -> str | None:

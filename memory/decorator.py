@@ -44,6 +44,7 @@ def observed(
     operation: str,
     neutral: Callable[[], Any] | None,
     inline: bool,
+    signals: tuple[type[Exception], ...] = (),
 ) -> Callable[[F], F]:
     """Build the decorator behind `observe`; see there."""
     if operation not in OPERATIONS:
@@ -67,6 +68,7 @@ def observed(
             neutral=neutral and _ignoring_arguments(neutral),
             summary=_summary,
             shields=False,
+            signals=signals,
             unconfined="it is the application's own function, which knows whom it is about",
         )
         return cast("F", wraps(fn)(_coloured(fn, method, guard_for, store, inline=inline)))

@@ -75,6 +75,7 @@ def observe(
     operation: str,
     neutral: Callable[[], Any] | None = None,
     inline: bool = False,
+    signals: tuple[type[Exception], ...] = (),
 ) -> Callable[[F], F]:
     """
     Guard any function that touches a store.
@@ -86,19 +87,28 @@ def observe(
         neutral: Makes what the caller gets when the store fails (``list``). None: the error.
         inline: Run a plain function on the caller's thread, without a deadline: for functions
             bound to their thread, as some database sessions are.
+        signals: Exceptions by which it tells its caller, or a framework, something that is no
+            failure of its store, as Pydantic AI's ``ModelRetry`` does.
 
     It can be applied before `configure`. Until that is called functions run as they are, which is
     said once in the log.
 
-    Programming errors (`TypeError`, `ValueError`, `LookupError`…) are the function's own and always
-    raised. The function's arguments are neither recorded nor changed.
+    Whatever else it raises is its store's failure, but for a call that does not bind, and control
+    flow of Python's and of LangGraph's. Its arguments are neither recorded nor changed.
 
     Raises:
         ConfigurationError: At decoration: an unknown operation, or a generator function.
     """
     from .decorator import observed  # noqa: PLC0415 - only where it is wanted
 
-    return observed(default_guard, store=store, operation=operation, neutral=neutral, inline=inline)
+    return observed(
+        default_guard,
+        store=store,
+        operation=operation,
+        neutral=neutral,
+        inline=inline,
+        signals=signals,
+    )
 
 
 def current_scope() -> Mnemoscope:

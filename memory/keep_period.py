@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import suppress
-from contextvars import ContextVar
 from typing import Final
 
 from .errors import ConfigurationError
+from .layers import Layers
 
 HOUR_S, DAY_S = 3_600, 86_400
 _UNITS_S: Final = {"h": HOUR_S, "d": DAY_S, "w": 7 * DAY_S, "y": 365 * DAY_S}
@@ -18,13 +16,13 @@ FOREVER: Final = "forever"
 FOREVER_S: Final = 10_000 * 365 * DAY_S
 """Stands for ever where a number is sealed."""
 
-keep_period: ContextVar[int | None] = ContextVar("mnemoscope_keep_period", default=None)
+keep_periods: Final[Layers[int | None]] = Layers("retention", None)
 """Seconds for which the code that runs now says that what it writes is kept. None: it does not."""
 
 
-def set_keep_period(text: str) -> Callable[[], None]:
+def kept_seconds(text: str) -> int:
     """
-    Set the period of what is written from now on, and return what sets the earlier one again.
+    Return the seconds of a context's period.
 
     Raises:
         ConfigurationError: It is none.
@@ -33,14 +31,7 @@ def set_keep_period(text: str) -> Callable[[], None]:
         seconds = parse_period(text)
     except ValueError as exc:
         raise ConfigurationError(f"retention: {exc}") from None
-    token = keep_period.set(FOREVER_S if seconds is None else seconds)
-
-    def reset() -> None:
-        # A generator may be closed in another context, where there is nothing to reset.
-        with suppress(ValueError):
-            keep_period.reset(token)
-
-    return reset
+    return FOREVER_S if seconds is None else seconds
 
 
 def parse_period(text: object) -> int | None:

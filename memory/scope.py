@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack
 
 from ..telemetry.delivery.sink import EXIT_S, Sink
 from .health.model import Check, Health
@@ -453,12 +453,18 @@ class Mnemoscope:
         operation: str,
         neutral: Callable[[], Any] | None = None,
         inline: bool = False,
+        signals: tuple[type[Exception], ...] = (),
     ) -> Callable[[F], F]:
         """Guard a function with this scope; see `observe`."""
         from .decorator import observed  # noqa: PLC0415 - only where it is wanted
 
         return observed(
-            self.guard_for, store=store, operation=operation, neutral=neutral, inline=inline
+            self.guard_for,
+            store=store,
+            operation=operation,
+            neutral=neutral,
+            inline=inline,
+            signals=signals,
         )
 
     def assemble(
@@ -1048,6 +1054,18 @@ class Mnemoscope:
         """Count an error of our own; it is logged once a minute, by its type."""
         if self._parts is not None:
             self._parts.faults.note(site, exc)
+
+    def __copy__(self) -> Mnemoscope:
+        """Return this scope: frameworks copy what their agents hold, and it is one in a process."""
+        return self
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Mnemoscope:
+        """Return this scope, as `copy.copy` does."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        """Say what to do instead."""
+        raise TypeError("a scope is bound to this process: call configure() in the other one")
 
     def guard_for(self, store: str) -> Guard | None:
         """Return the guard that all functions observed as *store* share. None: switched off."""

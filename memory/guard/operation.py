@@ -184,6 +184,7 @@ class Method:
         also: Methods that its calls are, too, for rules: a batch that deletes and writes.
         inline: Stays on the caller's thread and has no deadline: for calls that pull the caller's
             own iterators, and so take as long as those have items.
+        signals: Exceptions that say nothing of the store: raised in every class, counted by none.
     """
 
     name: str
@@ -220,6 +221,7 @@ class Method:
     public: bool = False
     also: tuple[Method, ...] = ()
     inline: bool = False
+    signals: tuple[type[Exception], ...] = ()
 
 
 class Operation(msgspec.Struct, eq=False):

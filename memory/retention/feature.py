@@ -13,7 +13,7 @@ from ..errors import ConfigurationError
 from ..features import Feature
 from ..guard.step import NOTHING, Faces
 from ..health.model import Check, State, failed
-from ..keep_period import DAY_S, keep_period
+from ..keep_period import DAY_S, keep_periods
 from .policy import ANY, read_policy
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class SealPeriods:
 
 
 def _add(call: Call) -> None:
-    seconds = keep_period.get()
+    seconds = keep_periods.get()
     if seconds is not None:
         call.additions += (partial(_kept_for, seconds),)
 

@@ -26,6 +26,7 @@ from ...telemetry.event.verdict_event import Point
 from ..context import Scope, current
 from ..guard.call import Call
 from ..guard.operation import Record
+from ..layers import Layers
 from ..run_observers import GraphRun
 from .rule import Action, Fact, Rule
 from .run_facts import MOST_TRUST, KeyedHashes, RunFacts, RunsUnderWay
@@ -78,7 +79,7 @@ _NOT_DONE: Final = frozenset({Status.DENIED, Status.REFUSED, Status.REJECTED})
 UNKNOWN: Final = Trust.EXTERNAL_TOOL
 """The trust of what is not known: the lowest."""
 
-read_here: ContextVar[Trust | None] = ContextVar("mnemoscope_origin_read", default=None)
+reads_here: Final[Layers[Trust | None]] = Layers("trust", None)
 """The least trust of what the code that runs now has said that it reads. None: it said nothing."""
 
 _read_around: ContextVar[tuple[tuple[weakref.ref[MemoryLabels], int], ...]] = ContextVar(
@@ -222,7 +223,7 @@ class MemoryLabels:
 
     def note_state(self, run: RunFacts, scope: Scope, graph: GraphRun | None) -> None:
         """Note that the code that runs writes state of *run*, which whoever resumes it reads."""
-        here = read_here.get() if graph is None else MOST_TRUST
+        here = reads_here.get() if graph is None else MOST_TRUST
         least = UNKNOWN if here is None else here
         run.least = min([run.least, least, *[each.least for each in self._runs_of(scope, graph)]])
 
@@ -260,7 +261,7 @@ class MemoryLabels:
 
         It is unknown what code has read that is in no watched graph, unless the code says so.
         """
-        said = read_here.get()
+        said = reads_here.get()
         if graph is None:
             if said is None:
                 return UNKNOWN

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -22,9 +22,10 @@ from ...telemetry.event.verdict_event import Outcome, Point
 from ..context import current
 from ..errors import ConfigurationError
 from ..guard.operation import Method, Record
+from ..layers import Entering
 from .approval_evidence import texts
 from .capabilities import SelectsMethods, WitnessesActions
-from .memory_labels import UNKNOWN, MemoryLabels, Trust, read_here
+from .memory_labels import UNKNOWN, MemoryLabels, Trust, reads_here
 from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict
 
 _NONE: Final[Mapping[str, Trust]] = MappingProxyType({})
@@ -94,23 +95,20 @@ class Origin(WitnessesActions, SelectsMethods):
 
     # -- what is read ------------------------------------------------------------------------------
 
-    @contextmanager
-    def reading(self, trust: Trust) -> Generator[None]:
+    def reading(self, trust: Trust) -> Entering[None]:
         """
         Say what is read here that is not watched: a page, a file, a message of another agent.
 
         What lowers the trust of the run lowers it for good. In a run that no watched graph works
         on, what the body writes has this *trust*, unless something else that was read has less.
         """
-        before = read_here.get()
-        token = read_here.set(trust if before is None else min(trust, before))
+        return Entering(partial(self._read, trust))
+
+    def _read(self, trust: Trust) -> tuple[None, Callable[[], None]]:
+        before = reads_here.outer()
         for each in list(self._labels):
             each.lower(trust, current())
-        try:
-            yield
-        finally:
-            with suppress(ValueError):  # a generator may be closed in another context
-                read_here.reset(token)
+        return None, reads_here.enter(trust if before is None else min(trust, before))
 
     def trust_of(self, name: str) -> Trust:
         """Return how far the answer of a tool, or of a store without memories, is trusted."""

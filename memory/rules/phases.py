@@ -12,10 +12,9 @@ import math
 import re
 import weakref
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -23,6 +22,7 @@ from ...telemetry.event.verdict_event import Outcome, Point
 from ...telemetry.prometheus.live import LiveMetric, Sample
 from ..context import current
 from ..errors import ConfigurationError
+from ..layers import Entering, Layers
 from .capabilities import WitnessesActions
 from .envelopes import CEILING, FINE, Books, LimitState, Mode, Phase, tighter
 from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict, with_known
@@ -62,7 +62,7 @@ class _Agent(NamedTuple):
     calls: list[None]
 
 
-_agent: ContextVar[_Agent | None] = ContextVar("mnemoscope.phase", default=None)
+_agents: Layers[_Agent | None] = Layers("phase", None)
 
 
 class Phases(WitnessesActions):
@@ -133,10 +133,9 @@ class Phases(WitnessesActions):
 
     # -- for the code of a phase -------------------------------------------------------------------
 
-    @contextmanager
     def phase(
         self, name: str, *, cap_s: float | None = None, soft_calls: int | None = None
-    ) -> Generator[None]:
+    ) -> Entering[None]:
         """
         Be in a phase in the body, which is the work of one agent or of one part of it.
 
@@ -152,21 +151,26 @@ class Phases(WitnessesActions):
         Raises:
             ConfigurationError: There is no such phase, or the code is not part of a run.
         """
+        return Entering(partial(self._begin, name, cap_s, soft_calls))
+
+    def _begin(
+        self, name: str, cap_s: float | None, soft_calls: int | None
+    ) -> tuple[None, Callable[[], None]]:
         if name not in self._phases:
             raise ConfigurationError("there is no phase of that name: name one that Phases has")
-        book, outer = self._book(), _agent.get()
+        book, outer = self._book(), _agents.outer()
         if book is None:  # no scope has it, or one that is disabled
-            yield
-            return
+            return None, lambda: None
         agent = self._enter(book, name, cap_s, soft_calls)
-        token = _agent.set(agent)
-        try:
-            yield
-        finally:
-            with suppress(ValueError):  # a generator may be closed in another context
-                _agent.reset(token)
-            is_within = outer is not None and outer.run is agent.run
-            self._leave(book, agent, outer.phase if outer is not None and is_within else None)
+        is_within = outer is not None and outer.run is agent.run
+        to = outer.phase if outer is not None and is_within else None
+        leave = _agents.enter(agent)
+
+        def end() -> None:
+            leave()
+            self._leave(book, agent, to)
+
+        return None, end
 
     def mode(self) -> Mode:
         """Return how much the code that runs now may still do."""
@@ -197,7 +201,7 @@ class Phases(WitnessesActions):
 
     def witness(self, action: Action, /) -> Mapping[str, Fact]:
         """Return the limits of the agent that asks, and count its model calls."""
-        agent = _agent.get()
+        agent = _agents.get()
         if agent is None or agent.of is not self or not agent.limits:
             run = None if action.call is None else RUN.of(action.call)
             return PASSES if run is not None and self._is_calm(run) else {}

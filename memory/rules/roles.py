@@ -14,9 +14,7 @@ import time
 import tomllib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
@@ -30,6 +28,7 @@ from ...telemetry.event.verdict_event import Outcome, Point
 from ...telemetry.text import is_a
 from ..context import Scope, current
 from ..errors import ConfigurationError
+from ..layers import Entering, Layers
 from ..limits.sliding_window import SlidingSum
 from .capabilities import ConfinesAnswers, ConfinesReveals, SeesAnswers, WitnessesActions
 from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict
@@ -48,7 +47,7 @@ _ANSWERED = ("left_out", "withheld")
 """Reasons that are found in an answer."""
 
 _BOUND_TO = ("agent", "tenant", "purpose", "run")
-_granted: ContextVar[str | None] = ContextVar("mnemoscope_grant", default=None)
+_granted: Layers[str | None] = Layers("grant", None)
 
 
 class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -322,15 +321,9 @@ class _Minute:
         self.read_bytes = SlidingSum(_MINUTE_S, now)
 
 
-@contextmanager
-def granted(grant: str) -> Generator[None]:
+def granted(grant: str) -> Entering[None]:
     """Let the body act under a *grant* that `Roles.grant` made, in this task or thread."""
-    token = _granted.set(grant)
-    try:
-        yield
-    finally:
-        with suppress(ValueError):  # a generator may be closed in another context
-            _granted.reset(token)
+    return Entering(lambda: (None, _granted.enter(grant)))
 
 
 def _size_bytes(value: Any, depth: int = _DEPTH) -> int:

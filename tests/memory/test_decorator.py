@@ -77,9 +77,14 @@ def observe(make_guard):
     """Return the decorator, with a guard behind it."""
     guard = make_guard()
 
-    def decorate(*, operation="search_memory", neutral=list, inline=False):
+    def decorate(*, operation="search_memory", neutral=list, inline=False, signals=()):
         return observed(
-            lambda _store: guard, store="crm", operation=operation, neutral=neutral, inline=inline
+            lambda _store: guard,
+            store="crm",
+            operation=operation,
+            neutral=neutral,
+            inline=inline,
+            signals=signals,
         )
 
     return decorate
@@ -300,6 +305,25 @@ class TestFailures:
 
         assert seen.value is exc
         assert last_event.get().status is Status.ERROR
+
+    async def test_what_it_says_to_its_framework_passes(self, observe):
+        """However often: it tells nothing of the store, so no breaker refuses the next call."""
+
+        class RetryWithAnotherQuestion(Exception):  # noqa: N818 - as frameworks name theirs
+            """Asks the model to call again."""
+
+        @observe(signals=(RetryWithAnotherQuestion,))
+        async def facts(question):
+            if not question:
+                raise RetryWithAnotherQuestion
+            return [question]
+
+        for _ in range(50):
+            with pytest.raises(RetryWithAnotherQuestion):
+                await facts("")
+
+        assert last_event.get().status is Status.ERROR
+        assert await facts("tea") == ["tea"]
 
     def test_a_call_that_does_not_bind_is_the_callers_mistake(self, observe):
         """And a TypeError of the function's own is not."""

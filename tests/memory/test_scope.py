@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import stat
 import subprocess
 import sys
@@ -208,6 +210,15 @@ class TestScope:
         """And so its breaker: it is the store that is down."""
         assert scope.guard_for("crm") is scope.guard_for("crm")
         assert scope.guard_for("crm") is not scope.guard_for("erp")
+
+    def test_a_copy_of_it_is_itself_and_another_process_has_none(self, scope):
+        """Frameworks copy what an agent holds, deeply; and pickle it for their workers."""
+        held = {"scope": scope}
+
+        assert copy.copy(scope) is scope
+        assert copy.deepcopy(held)["scope"] is scope
+        with pytest.raises(TypeError, match=r"call configure\(\) in the other one"):
+            pickle.dumps(held)
 
     def test_wrapped_functions_stay_usable_after_close(self, scope):
         """The agent goes on; what it does is counted as lost, not raised."""

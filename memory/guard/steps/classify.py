@@ -64,7 +64,7 @@ class Classify:
 
     def _classify_error(self, call: Call, error: BaseException) -> None:
         call.late = call.is_at_work or isinstance(error, Expired)
-        call.failed = self.is_failure(error)
+        call.failed = self.is_failure(error) and not isinstance(error, call.method.signals)
         if call.failed:
             call.blame = self.blame(error)
         call.outage = call.failed and (is_outage(error) or isinstance(error, call.outages_below))

@@ -9,7 +9,6 @@ and that of one that still runs would be gone.
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
@@ -18,8 +17,6 @@ from typing import Any, Final, Generic, TypeVar, cast
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
-
-logger = logging.getLogger("mnemoscope")
 
 _MIXED: Final = (
     "a %s was left while one was open that began later, as by generators that take turns, or in "
@@ -81,7 +78,9 @@ class Layers(Generic[T]):
             self._layers.set(tuple(each for each in layers if each is not layer))
         if not self._is_told and (layer.is_gone or not is_last):
             self._is_told = True
-            logger.warning(_MIXED, self._name)
+            import logging  # noqa: PLC0415 - the front door imports next to nothing
+
+            logging.getLogger("mnemoscope").warning(_MIXED, self._name)
 
     def _put(self, layers: tuple[_Layer[T], ...]) -> None:
         while layers and layers[-1].is_gone:

@@ -241,8 +241,7 @@ def test_what_is_written_there_for_nobody_is_no_forgotten_context(make, caplog):
             write(store, "help")
         counted = scope._parts.guards.unattributed.count
 
-    # Setting up a collection is of nobody's, too, and no part of one.
-    assert counted == (1 if make is documents else 0)
+    assert counted == 0
 
 
 @pytest.mark.parametrize("part", ["help", "notes"])

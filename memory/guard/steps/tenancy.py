@@ -30,6 +30,9 @@ _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
 _NOBODYS = Scope()
 """Empty, and not the scope of a call outside any context, which is counted as forgotten."""
 
+_OF_NOBODY = frozenset({"create_memory_store", "update_memory_store"})
+"""Operations that remember nothing: one that names nobody has forgotten nobody."""
+
 
 class Tenancy:
     """
@@ -61,6 +64,8 @@ class Tenancy:
         if method.public:
             is_write = method.op_class in _WRITES and not method.unconfined
             return Faces(before=self._refuse_owner if is_write else self._name_nobody)
+        if method.operation in _OF_NOBODY:
+            return Faces(before=self._set_up)
         if not self._enforced:
             return NOTHING if method.scope is no_customer else Faces(before=self.name_owner)
         return Faces(before=self._confine, after=self._narrow if method.only else None)
@@ -96,6 +101,13 @@ class Tenancy:
         self._named(call)
         if call.scope.customer is None:
             self._say_nobodys(call)
+
+    def _set_up(self, call: Call) -> None:
+        """Confine a call that sets up a store; in no context it is nobody's."""
+        if self._enforced:
+            self._confine(call)
+        if call.scope is EMPTY_SCOPE:
+            call.scope = _NOBODYS
 
     @staticmethod
     def _say_nobodys(call: Call) -> None:

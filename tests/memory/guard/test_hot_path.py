@@ -51,6 +51,7 @@ IMPORTED = {
     "mnemoscope.memory.errors",
     "mnemoscope.memory.health",
     "mnemoscope.memory.health.model",
+    "mnemoscope.memory.layers",
     "mnemoscope.memory.limits",
     "mnemoscope.memory.limits.policy",
     "mnemoscope.memory.scope",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from langgraph.store.memory import InMemoryStore
+from qdrant_client import QdrantClient, models
 
 from mnemoscope.memory import context
 from mnemoscope.memory.testing import scope_for_tests
@@ -55,6 +56,19 @@ def test_whoever_is_known_is_enough(scope, caplog, known):
 
     assert told(caplog) == []
     assert check_of(scope) is None
+
+
+def test_setting_up_a_collection_forgets_nobody(scope, caplog):
+    """It remembers nothing: the warning is kept for the first call that does."""
+    client = scope.qdrant(QdrantClient(":memory:"))
+    size = models.VectorParams(size=2, distance=models.Distance.COSINE)
+    client.create_collection("notes", vectors_config=size)
+
+    assert told(caplog) == []
+
+    client.upsert("notes", [models.PointStruct(id=1, vector=[1.0, 0.0])])
+
+    assert len(told(caplog)) == 1
 
 
 def test_a_call_inside_another_is_not_counted_beside_it(scope):

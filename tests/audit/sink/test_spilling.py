@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import sqlite3
 import sys
 import threading
@@ -23,7 +24,6 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.fan_out import UNCOUNTED, UNSHARED
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
 from mnemoscope.telemetry.event.event import Redacted
-from mnemoscope.telemetry.files.file_lock import is_free
 from tests.kit.patience import GIVE_UP_S, until
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -429,7 +429,7 @@ def close_and_lock(spool, close, locks):
     """Close the file of *spool*, and keep its lock as a process does that looks at its size."""
     path = spool.file_path
     close()
-    assert is_free(locks.enter_context(path.open("rb")).fileno())
+    fcntl.flock(locks.enter_context(path.open("rb")), fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def spool_figures(sink):

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from ...memory import api
 from ...memory.context import current
+from ..toolkit.named_customer import named_customer
 from ..toolkit.proxy import GuardedMethods, guarded_class
 from .messages import redact_messages
 from .subject_data import HistoryData
@@ -72,7 +73,7 @@ def bind(
 
     def scope(arguments: api.Arguments) -> api.Scope:
         session_id: Any = arguments.get("session_id")
-        return api.Scope(customer=customer and customer(session_id), run=session_id)
+        return api.Scope(customer=named_customer(customer and customer(session_id)), run=session_id)
 
     common: api.Arguments = {"redact": _redact, "scope": scope, "needs_owner": bool(customer)}
     rows = api.method_table(

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ...memory.api import PAGE_SIZE, DataSubject, Erased, Page, SubjectRecord
+from ...memory.subject_data.records import UncertainOwnerError
+from ...telemetry.event.spelling import id_text
 
 _NO_OWNER = "customer= was not given, so that no session says whose it is"
 _NO_LIST = "cannot tell: this class of history provider lists no sessions"
+_UNTOLD = "a file of the history folder does not tell its session's id"
 _ENCODED = "~session-"
 
 
@@ -34,7 +37,7 @@ class HistoryData:
     def _theirs(self, subject: DataSubject) -> list[tuple[str, Path]]:
         files = [*self._folder.iterdir()] if self._folder is not None else []
         named = sorted((_session_id(each), each) for each in files)
-        return [each for each in named if self._owner_of(each[0]) == subject.customer]
+        return [each for each in named if id_text(self._owner_of(each[0])) == subject.customer]
 
     async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
         """Return the conversations of *subject*, as they are stored."""
@@ -64,7 +67,8 @@ def _session_id(file: Path) -> str:
     Return the id of the session that *file* is of.
 
     Raises:
-        ValueError: The framework has hashed an id that was too long, or the file is another's.
+        UncertainOwnerError: The framework has hashed an id that was too long, or the file is
+            another's.
     """
     if not file.stem.startswith("~"):
         return file.stem
@@ -72,4 +76,4 @@ def _session_id(file: Path) -> str:
     try:
         return b32decode(coded + "=" * (-len(coded) % 8)).decode()
     except ValueError:
-        raise ValueError("a file of the history folder does not tell its session's id") from None
+        raise UncertainOwnerError(_UNTOLD) from None

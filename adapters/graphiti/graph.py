@@ -70,7 +70,7 @@ def _scope(arguments: api.Arguments) -> api.Scope:
 
 
 def _confine(group: str | None, arguments: api.Arguments, customer: str) -> api.Arguments:
-    if _groups(arguments) - {customer, None}:
+    if customer in _NOBODY or _groups(arguments) - {customer, None}:
         raise api.ScopeError("tenancy is enforced, and a group is not the customer's")
     named = {group: [customer] if group == "group_ids" else customer} if group else {}
     return {**arguments, **named}

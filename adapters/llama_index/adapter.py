@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from ...memory import api
+from ...telemetry.event.spelling import id_text
+from ..toolkit.named_customer import named_customer
 from ..toolkit.owned_records import kept_of
 from .messages import content, labelled, messages_of, redact, summary
 from .model_calls import count_model_calls
@@ -57,13 +59,11 @@ class Unstored:
 def _rows(owner_of: Owner | None, session: str | None, *, media: bool) -> dict[str, api.Method]:
     def scope(given: api.Arguments) -> api.Scope:
         key = given.get("key", session)
-        customer = owner_of(key) if owner_of and isinstance(key, str) else None
-        if customer is not None and customer in {"", "*"}:
-            raise api.ScopeError("owner: expected the id of one customer, as text")
+        customer = named_customer(owner_of(key)) if owner_of and isinstance(key, str) else None
         return api.Scope(customer=customer, run=key)
 
     def only(keys: list[str], customer: str) -> list[str]:
-        return [each for each in keys if owner_of and owner_of(each) == customer]
+        return [each for each in keys if owner_of and id_text(owner_of(each)) == customer]
 
     def recorded(_answer: Any, given: api.Arguments) -> list[api.Record]:
         return [labelled(each, given.get("key", session)) for each in messages_of(given)]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...memory.api import PAGE_SIZE, DataSubject, Erased, Page, SubjectRecord
+from ...telemetry.event.spelling import id_text
 from ..toolkit.sqlite_cleaning import clean, database_files
 
 Owner = Callable[[str], str | None]  # returns whose a session is, by its key
@@ -41,7 +42,7 @@ class ChatSessions:
         known = [self._session] if self._session else sorted(await _done(self._store.get_keys()))
         every = {"status": None} if hasattr(self._store, "archive_oldest_messages") else {}
         owner_of, customer = self._owner_of, subject.customer
-        theirs = [each for each in known if owner_of and owner_of(each) == customer]
+        theirs = [each for each in known if owner_of and id_text(owner_of(each)) == customer]
         found = [(each, await _done(self._store.get_messages(each, **every))) for each in theirs]
         return [(key, each) for key, held in found for each in held]
 

@@ -8,6 +8,7 @@ from ...memory import api
 from ...memory.client_shapes import SessionShape
 from ...memory.errors import ConfigurationError
 from ..toolkit.databases import result_or_none
+from ..toolkit.named_customer import named_customer
 from ..toolkit.proxy import GuardedMethods, guarded_class
 from .items import redact_items
 from .subject_data import SessionData
@@ -40,7 +41,7 @@ def bind(client: Any, services: api.AdapterServices, /, *, customer: Any = None)
     def scope(_arguments: api.Arguments) -> api.Scope:
         # A property of some sessions, which raises before their first item.
         session_id: Any = result_or_none(lambda: client.session_id)
-        owner: Any = customer(session_id) if callable(customer) else customer
+        owner = named_customer(customer(session_id) if callable(customer) else customer)
         if owner is None and customer and services.policy.enforce_tenancy:
             raise api.ScopeError("tenancy is enforced, and customer= knows no owner of the session")
         return api.Scope(customer=owner, run=session_id)

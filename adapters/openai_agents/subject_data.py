@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...memory.api import PAGE_SIZE, DataSubject, Erased, Page, SubjectRecord
+from ...telemetry.event.spelling import id_text
 from ..toolkit.sqlite_cleaning import clean, database_files
 
 _NO_OWNER = "customer= was no function of a session's id, so that no session says whose it is"
@@ -44,7 +45,7 @@ class SessionData:
                 ids = [each for (each,) in file.execute(query)]
         found: list[Any] = []
         for session_id in sorted(ids):
-            if self._owner_of(session_id) == subject.customer:
+            if id_text(self._owner_of(session_id)) == subject.customer:
                 found.append(copy.copy(self._client))
                 found[-1].session_id = session_id
         return found

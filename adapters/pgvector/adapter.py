@@ -66,6 +66,10 @@ class TableRecords(OwnedRecords):
         rows = arguments.get("rows") or ()
         return {**arguments, "rows": [{**each, self.key: customer} for each in rows]}
 
+    def only(self, answer: Any, customer: str) -> Any:
+        """Return the rows that name *customer* as they are spelled here."""
+        return kept_of(answer, lambda each: each.get(self.key) == customer)
+
     def answered(self, answer: Any, _arguments: api.Arguments) -> api.Summary:
         """Return the summary of rows; its scores are distances."""
         scores = tuple(each["distance"] for each in answer if "distance" in each)
@@ -125,7 +129,9 @@ def bind(table: Any, _services: api.AdapterServices, /) -> api.StoreBinding:
     """Return the binding of one described table."""
     of, name = TableRecords(table), table.table
     confined: dict[str, Any] = {**of.options(name), **of.narrows("where")}
-    find: dict[str, Any] = {**confined, "summary": of.answered, "sift": of.sift, "neutral": _none}
+    only = of.only if of.key else None
+    find: dict[str, Any] = {**confined, "summary": of.answered, "sift": of.sift, "only": only}
+    find["neutral"] = _none
     write: dict[str, Any] = {**of.writes(name), "neutral": _none}
     return api.StoreBinding(
         methods=api.method_table(

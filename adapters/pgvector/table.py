@@ -128,6 +128,10 @@ class VectorTable:
             test = "{} = ANY(%s)" if isinstance(value, _LIST) else test
             tests.append(sql.SQL("{} IS NULL" if value is None else test).format(self._name(name)))
         values = [self._value(*each) for each in given.items() if each[1] is not None]
+        if isinstance(owner := given.get(self.owner or ""), str):
+            # The column may fold case, accents or space: its index finds them, and one is meant.
+            tests.append(sql.SQL('{}::text COLLATE "C" = %s').format(self._name(self.owner or "")))
+            values.append(owner)
         return sql.SQL(" AND ").join(tests), values
 
     def _held(self) -> Any:

@@ -251,8 +251,6 @@ class IndexData(ListedRecords):
     async def _listed(self, customer: str, offset: int) -> list[owned.VectorRow]:
         query = queries.FilterQuery(_TAG(self._key or "") == customer)
         rows = _rows(await resolve(self._index.query(query.paging(offset, api.PAGE_SIZE))))
-        if any(self._records.owner(each.metadata) != customer for each in rows):
-            raise UncertainOwnerError("a record has several owners, as Redis compares them")
         for row, hidden in ((row, name) for row in rows for name in {"id", *self._records.vectors}):
             row.metadata.pop(hidden, None)
         return rows

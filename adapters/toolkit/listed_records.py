@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from ...memory.api import PAGE_SIZE, DataSubject, Erased, Page, SubjectRecord
+from ...memory.subject_data.records import UncertainOwnerError
+from ...telemetry.event.spelling import id_text
 from .owned_records import VectorRow
 from .sync_async import resolve
 
+_SEVERAL = "a record has several owners, or another one, as this store compares ids"
 _UNTOLD = "wrapped without owner_key: no document says whose it is"
 
 
@@ -63,7 +66,10 @@ class ListedRecords:
         return Page(records)
 
     async def _found(self, customer: str, offset: int) -> list[VectorRow]:
-        return [] if self._key is None else [*await resolve(self._listed(customer, offset))]
+        found = [] if self._key is None else [*await resolve(self._listed(customer, offset))]
+        if any(id_text(each.metadata.get(self._key)) != customer for each in found):
+            raise UncertainOwnerError(_SEVERAL)
+        return found
 
     async def erase(self, subject: DataSubject) -> Erased:
         """Delete the records of *subject*, from files on this machine too."""

@@ -30,6 +30,9 @@ _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
 _NOBODYS = Scope()
 """Empty, and not the scope of a call outside any context, which is counted as forgotten."""
 
+_NOT_CONFINED = "could not be confined to its customer's memories"
+_NOT_NARROWED = "gave an answer that could not be narrowed to its customer's memories"
+
 _OF_NOBODY = frozenset({"create_memory_store", "update_memory_store"})
 """Operations that remember nothing: one that names nobody has forgotten nobody."""
 
@@ -127,6 +130,8 @@ class Tenancy:
             raise
         except Exception as exc:  # noqa: BLE001 - describing a call fails open
             self._faults.note("guard.scope", exc)
+            if self._enforced:
+                raise self._refusal(call, "could not be asked whom it names", exc) from None
         return named
 
     def _confine(self, call: Call) -> None:
@@ -162,7 +167,9 @@ class Tenancy:
             raise
         except Exception as exc:  # noqa: BLE001 - unlike describing, this fails closed
             self._faults.note("guard.confine", exc)
-            raise self._refusal(call, "could not be confined", exc) from None
+            raise self._refusal(
+                call, "could not be confined to its customer's memories", exc
+            ) from None
 
     @staticmethod
     def _is_narrow(call: Call) -> bool:
@@ -182,13 +189,12 @@ class Tenancy:
             call.result = only(call.result, customer)
         except Exception as exc:  # noqa: BLE001 - unlike describing, this fails closed
             self._faults.note("guard.only", exc)
-            call.error = self._refusal(call, "gave an answer that could not be narrowed", exc)
+            call.error = self._refusal(call, _NOT_NARROWED, exc)
             call.status = Status.ERROR
 
     def _refusal(self, call: Call, what: str, exc: Exception) -> ScopeError:
         return ScopeError(
-            f"{self._store}.{call.method.name} {what} to its customer's memories, so it is refused "
-            f"({error_name(exc)})"
+            f"{self._store}.{call.method.name} {what}, so it is refused ({error_name(exc)})"
         )
 
     def _by_stored_id(self, before: Callable[[Call], object] | None) -> Face:

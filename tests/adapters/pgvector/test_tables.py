@@ -7,11 +7,13 @@ import datetime as dt
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 
 from mnemoscope.memory import ScopeError, context
 from mnemoscope.memory.api import DataSubject, Status
+from mnemoscope.memory.subject_data.records import UncertainOwnerError
 from mnemoscope.memory.testing import scope_for_tests
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.postgres import THERE_S
@@ -293,6 +295,50 @@ def test_another_customers_rows_are_not_found_changed_or_removed(bare, enforced)
         (own,) = table.add([row("z", None)])
     assert [each["content"] for each in bare.get([mine["id"]])] == ["likes oolong"]
     assert [each[OWNER] for each in bare.get([own])] == [OTHER]
+
+
+FOLDS = """
+CREATE FUNCTION folds(varchar, varchar) RETURNS boolean LANGUAGE sql IMMUTABLE
+AS 'SELECT lower($1::text) = lower($2::text)';
+CREATE OPERATOR = (leftarg = varchar, rightarg = varchar, function = folds);
+"""  # as citext and collations that are not deterministic do, which this build has not
+NEIGHBOURS = {
+    "ada": "tea",
+    "ADA": "milk",
+    "\u00e1da": "rum",
+    "a\u0301da": "cider",
+    "\uff41da": "gin",
+    "ada ": "ale",
+}
+
+
+@pytest.mark.parametrize("type_of", ["text", "varchar(40)", "char(8)"])
+def test_who_the_database_takes_for_one_are_several(type_of, connection, enforced):
+    """A column may ignore case, or space: nobody has another's rows, and what it pads is told."""
+    scope, _sink = enforced
+    connection.execute(FOLDS)
+    connection.execute(f"ALTER TABLE memories ALTER COLUMN {OWNER} TYPE {type_of}")
+    table = scope.guard(VectorTable(connection, "memories", **DESCRIBED))
+    for each, drink in NEIGHBOURS.items():
+        with context(customer=each):
+            table.add([row(drink, each)])
+    is_padded = type_of == "char(8)"
+
+    for each, drink in NEIGHBOURS.items():
+        with context(customer=each):
+            answers = [table.search(vector_of("x")), table.list(), table.list(where={OWNER: each})]
+        found = [[one["content"] for one in rows] for rows in answers]
+        assert found == [[]] * 3 if is_padded else [[drink]] * 3
+    for each, drink in [*NEIGHBOURS.items()][1:]:
+        with pytest.raises(UncertainOwnerError) if is_padded and each != "ada " else nullcontext():
+            listed = settled(provider_of(scope).page(DataSubject(customer=each))).records
+            assert [one.content["text"] for one in listed] == ([] if is_padded else [drink])
+            settled(provider_of(scope).erase(DataSubject(customer=each)))
+    with context(customer="ADA"):
+        table.delete({OWNER: "ADA"})
+
+    left = {one[0] for one in connection.execute("SELECT content FROM memories")}
+    assert left == ({*NEIGHBOURS.values()} - {"milk"} if is_padded else {"tea"})
 
 
 def test_a_table_without_an_owner_is_refused_where_tenancy_is_enforced(connection, enforced):

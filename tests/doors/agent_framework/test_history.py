@@ -22,7 +22,9 @@ from agent_framework import (
 
 from mnemoscope.memory import ScopeError, context
 from mnemoscope.memory.api import DataSubject
+from mnemoscope.memory.subject_data.records import UncertainOwnerError
 from mnemoscope.memory.testing import AdapterCase, check_adapter, scope_for_tests
+from tests.kit.hostile_ids import HOSTILE_IDS, check_apart, text_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 
@@ -278,8 +280,21 @@ async def test_a_customer_is_exported_and_erased_with_all_their_sessions(watch, 
     assert await bare.get_messages("c-42:1") == []
     assert len(await bare.get_messages("c-7:1")) == 1
     (tmp_path / "history" / "~session-hashed!.jsonl").write_text("")
-    with pytest.raises(ValueError, match="does not tell"):
+    with pytest.raises(UncertainOwnerError, match="does not tell"):
         await provider.page(DataSubject(customer="c-42"))
+
+
+@pytest.mark.parametrize("tenancy", ["observe", "enforce"])
+async def test_customers_with_ids_of_any_kind_are_apart(watch, tmp_path, tenancy):
+    """Nobody's conversation is another's, whatever the name of a file makes of an id."""
+    watched, ids = watch(tenancy=tenancy), [each for each in HOSTILE_IDS if len(each) < 99]
+    bare = FileHistoryProvider(tmp_path / "history")
+    history = watched.scope.guard(bare, customer=lambda own: own and own.rpartition("|")[0])
+    for each in ids:
+        with context(customer=each):
+            await history.save_messages(f"{each}|1", [Message("user", [text_of(each)])])
+
+    await check_apart(watched.scope.subject_data.named()["agent_framework"], ids)
 
 
 async def test_another_customers_session_is_refused_where_tenancy_is_enforced(watch, tmp_path):

@@ -21,6 +21,7 @@ with warnings.catch_warnings():
 
 from mnemoscope.memory import ScopeError, context
 from mnemoscope.memory.api import DataSubject
+from tests.kit.hostile_ids import HOSTILE_IDS, check_apart, text_of
 from tests.kit.patience import GIVE_UP_S
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # CrewAI's own, of several kinds
@@ -351,3 +352,25 @@ def test_without_owners_nothing_is_claimed(watch, asked):
     ((data, _),) = watched.scope.subject_data.clients()
 
     assert "owner_scope=" in data.unavailable
+
+
+def test_customers_with_ids_of_any_kind_are_apart(watch, tmp_path):
+    """Nobody's record is another's, and an id that is no name of a scope is refused."""
+    watched = watch(tenancy="enforce")
+    storage = watched.scope.guard(LanceDBStorage(path=tmp_path / "l"), owner_scope="/customers")
+    kept = []
+    for each in HOSTILE_IDS:
+        one = record(text_of(each), f"/customers/{each}")
+        with context(customer=each):
+            if "/" in each:
+                with pytest.raises(ScopeError):
+                    storage.save([one])
+            else:
+                storage.save([one])
+                kept.append(each)
+    provider = watched.scope.subject_data.named()["crewai"]
+
+    asyncio.run(check_apart(provider, kept))
+    for each in set(HOSTILE_IDS) - {*kept}:
+        with pytest.raises(ScopeError, match="no name of a scope"):
+            asyncio.run(provider.page(DataSubject(customer=each)))

@@ -35,6 +35,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from mnemoscope.memory import ScopeError, context
 from mnemoscope.memory.api import DataSubject
+from tests.kit.hostile_ids import HOSTILE_IDS, check_apart, text_of
 
 # Its agents look at all attributes of themselves.
 pytestmark = pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning")
@@ -458,3 +459,16 @@ def test_a_wrong_message_is_the_callers_mistake(watch, new_memory):
 
 
 TOKENS = ("input", "output")
+
+
+@pytest.mark.parametrize("tenancy", ["observe", "enforce"])
+async def test_customers_with_ids_of_any_kind_are_apart(watch, tmp_path, tenancy):
+    """Nobody's conversation is another's, whatever a key makes of an id."""
+    watched, uri = watch(tenancy=tenancy), f"sqlite+aiosqlite:///{tmp_path / 'chats.db'}"
+    bare = SQLAlchemyChatStore(table_name="chats", async_database_uri=uri)
+    store = watched.scope.guard(bare, owner=lambda key: key.rpartition("|")[0])
+    for each in HOSTILE_IDS:
+        with context(customer=each):
+            await store.add_message(f"{each}|1", ChatMessage(text_of(each)))
+
+    await check_apart(watched.scope.subject_data.named()["llama_index"])

@@ -25,6 +25,7 @@ from sqlalchemy.pool import NullPool
 from mnemoscope.memory import ConfigurationError, ScopeError, context
 from mnemoscope.memory.api import DataSubject
 from mnemoscope.memory.testing import AdapterCase, check_adapter, scope_for_tests
+from tests.kit.hostile_ids import HOSTILE_IDS, check_apart, text_of
 
 (FOUND,) = entry_points(group="mnemoscope.store_adapters", name="openai_agents")
 ADAPTER = FOUND.load()
@@ -428,6 +429,58 @@ async def test_a_session_of_nobody_is_refused_where_tenancy_is_enforced(watch):
     with pytest.raises(ScopeError, match="knows no owner"):
         await session.get_items()
     session.close()
+
+
+@pytest.mark.parametrize("tenancy", ["observe", "enforce"])
+async def test_customers_with_ids_of_any_kind_are_apart(watch, tmp_path, tenancy):
+    """Nobody's conversation is another's, whatever a file or a query makes of an id."""
+    watched, path, opened = watch(tenancy=tenancy), tmp_path / "chats.db", []
+    for each in HOSTILE_IDS:
+        opened.append(inner := SQLiteSession(f"{each}|1", path))
+        session = watched.scope.session(inner, customer=lambda own: own.rpartition("|")[0])
+        with context(customer=each):
+            await session.add_items([said(text_of(each))])
+
+    await check_apart(watched.scope.subject_data.named()["openai_agents"])
+    for each in opened:
+        each.close()
+
+
+@pytest.mark.parametrize("named", ["*", " * ", ["c-42"], True])
+@pytest.mark.parametrize("tenancy", ["observe", "enforce"])
+async def test_an_owner_that_is_no_id_is_refused(watch, tenancy, named):
+    """Everybody is nobody's owner."""
+    session = watch(tenancy=tenancy).scope.session(SQLiteSession("s"), customer=lambda _: named)
+
+    with pytest.raises(ScopeError, match="id of one customer"):
+        await session.get_items()
+    session.close()
+
+
+async def test_an_owner_who_cannot_be_told_is_refused_where_tenancy_is_enforced(watch):
+    """The function fails: that is no permission, with a context or without."""
+
+    def fail(session_id):
+        raise KeyError(session_id)
+
+    session = watch(tenancy="enforce").scope.session(SQLiteSession("s"), customer=fail)
+    with pytest.raises(ScopeError):
+        await session.get_items()
+    with context(customer="c-42"), pytest.raises(ScopeError):
+        await session.get_items()
+    session.close()
+
+
+async def test_an_owner_by_number_is_exported_by_its_digits(watch, tmp_path):
+    """As everywhere."""
+    watched = watch()
+    inner = SQLiteSession("s", tmp_path / "chats.db")
+    session = watched.scope.session(inner, customer=lambda _: 42)
+    await session.add_items([said("tea")])
+    provider = watched.scope.subject_data.named()["openai_agents"]
+
+    assert len((await provider.page(DataSubject(customer="42"))).records) == 1
+    inner.close()
 
 
 async def test_a_deletion_that_fails_is_raised(watch):

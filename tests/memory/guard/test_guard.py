@@ -1313,14 +1313,17 @@ class TestTenancy:
 
         assert (asked != ["refused"]) is is_served
 
+    @pytest.mark.parametrize("customer", [None, "c-42"])
+    @pytest.mark.parametrize("needs_owner", [True, False])
     async def test_an_unreadable_owner_is_denied_where_it_is_enforced(
-        self, make_guard, make_operation, reach
+        self, make_guard, make_operation, reach, needs_owner, customer
     ):
-        """Naming fails open, but into nobody, and nobody may not ask."""
+        """It may be somebody else whom the call names, whoever the context is for."""
         guard, asked = make_guard(enforce_tenancy=True), []
-        operation = make_operation(needs_owner=True, scope=lambda _arguments: 1 / 0)
+        row = {"needs_owner": needs_owner, "confine": lambda arguments, _customer: arguments}
+        operation = make_operation(scope=lambda _arguments: 1 / 0, **row)
 
-        with pytest.raises(ScopeError):
+        with context(customer=customer), pytest.raises(ScopeError, match="whom it names"):
             await reach(guard, operation, asked.append)
 
         assert asked == []

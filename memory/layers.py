@@ -70,7 +70,7 @@ class Layers(Generic[T]):
         try:
             self._layers.reset(token)  # which it does where it was entered, and nowhere else
         except ValueError:
-            layer.is_gone = True  # there it stays, until another is entered
+            layer.forget()  # there it stays, until another is entered
         is_last = bool(layers) and layers[-1] is layer
         if is_last:
             self._put(layers[:-1])
@@ -102,6 +102,10 @@ class _Layer(Generic[T]):
     def __init__(self, value: T) -> None:
         self.value = value
         self.is_gone = False
+
+    def forget(self) -> None:
+        """Note that it was left elsewhere."""
+        self.is_gone = True
 
 
 class Entering(AbstractContextManager[T, None]):

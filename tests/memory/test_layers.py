@@ -12,23 +12,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemoscope.memory import Origin, Phase, Phases, Trust, context, granted
-from mnemoscope.memory.context import current
-from mnemoscope.memory.layers import Entering, Layers
+
+
+def customer_now():
+    """Return the customer of the code that runs now."""
+    with context() as now:
+        return now.customer
 
 
 @given(turns=st.lists(st.integers(0, 5), max_size=30))
 def test_the_value_is_the_newest_that_was_entered_and_not_left(turns):
     """In whatever order: a turn of what is open leaves it, and of what is not enters it."""
-    layers = Layers("layer", "nothing")
-    leave = {}
+    opened = {}
 
     for turn in turns:
-        if turn in leave:
-            leave.pop(turn)()
+        if turn in opened:
+            opened.pop(turn).__exit__(None, None, None)
         else:
-            leave[turn] = layers.enter(turn)
+            opened[turn] = context(customer=f"c-{turn}")
+            opened[turn].__enter__()
 
-        assert layers.get() == next(reversed(leave), "nothing")
+        assert customer_now() == next((f"c-{each}" for each in reversed(opened)), None)
+    for each in opened.values():
+        each.__exit__(None, None, None)
 
 
 def test_generators_that_take_turns_leave_nothing_behind(caplog):
@@ -45,9 +51,9 @@ def test_generators_that_take_turns_leave_nothing_behind(caplog):
             first, second = steps("c-1"), steps("c-2")
             next(first), next(second)
             first.close()
-            assert current().customer == "c-2"
+            assert customer_now() == "c-2"
             second.close()
-            assert current().customer is None
+            assert customer_now() is None
 
     assert len([each for each in caplog.records if "take turns" in each.message]) <= 1
 
@@ -70,12 +76,12 @@ async def test_what_a_forgotten_generator_left_is_not_around_the_next_context():
         await closed.wait()
         with context(agent="desk") as inner:
             pass
-        return inner, current()
+        return inner, customer_now()
 
     inner, outside = await asyncio.create_task(work())
 
     assert (inner.customer, inner.tenant, inner.known) == (None, None, ())
-    assert outside.customer is None
+    assert outside is None
 
 
 async def test_a_task_that_outlives_its_context_keeps_it():
@@ -94,37 +100,33 @@ async def test_a_task_that_outlives_its_context_keeps_it():
 
 async def test_as_a_decorator_it_holds_while_a_function_of_any_colour_runs():
     """And no longer: not for who reads from a generator. Frameworks look at the colour."""
-    layers = Layers("layer", "nothing")
-    around = Entering(lambda: (None, layers.enter("something")))
+    around = context(customer="c-1")
 
     @around
     def called():
-        return layers.get()
+        return customer_now()
 
     @around
     async def awaited():
         await asyncio.sleep(0)
-        return layers.get()
+        return customer_now()
 
     @around
     def generated():
-        yield layers.get()
-        yield layers.get()
+        yield customer_now()
+        yield customer_now()
 
     @around
     async def streamed():
-        yield layers.get()
-        yield layers.get()
+        yield customer_now()
+        yield customer_now()
 
     inside = [called(), *await asyncio.gather(awaited(), awaited())]
     pairs = zip(generated(), generated(), strict=True)
-    inside += [each for pair in pairs for each in (*pair, layers.get())]
+    inside += [each for pair in pairs for each in (*pair, customer_now())]
     inside += [item for each in [streamed()] async for item in each]
 
-    assert inside == ["something"] * 3 + ["something", "something", "nothing"] * 2 + [
-        "something",
-        "something",
-    ]
+    assert inside == ["c-1"] * 3 + ["c-1", "c-1", None] * 2 + ["c-1", "c-1"]
     assert inspect.iscoroutinefunction(awaited)
     assert inspect.isgeneratorfunction(generated)
     assert inspect.isasyncgenfunction(streamed)
@@ -142,4 +144,4 @@ async def test_as_a_decorator_it_holds_while_a_function_of_any_colour_runs():
 )
 def test_all_that_is_set_for_a_body_is_such_a_decorator(made):
     """Else an async function would run outside of it, without a word."""
-    assert isinstance(made(), Entering)
+    assert type(made()) is type(context())

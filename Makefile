@@ -8,6 +8,9 @@ UV = .venv-uv/bin/uv
 # Where it is set, each process compiles and rewrites all that it imports: half of what collecting takes.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Tests need a Redis that its package compiles: unoptimised and by all processors, in a fifth of the time.
+COMPILE = MAKEFLAGS=-j$(shell getconf _NPROCESSORS_ONLN) OPTIMIZATION=-O0
+
 # Long conversations in LoCoMo's form, which are not part of this project.
 CONVERSATIONS ?= ../shared/data/locomo
 
@@ -55,7 +58,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt "pip>=25.1"
 	@rm -rf *.egg-info  # an old one beside the sources would hide the new entry points
-	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all]' --group dev
+	@$(COMPILE) $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all]' --group dev
 	@touch $@
 
 demo: $(STAMP)  ## Watch an agent with real mem0, Qdrant and LangGraph memory answer the three questions
@@ -85,7 +88,7 @@ test-long: $(STAMP)  ## Run the tests that take seconds each, and the random one
 .venv-lowest-%/.installed: pyproject.toml tests/kit/bounds.py | $(UV)
 	@$(UV) venv --quiet --clear --python "$(LOWEST_PYTHON)" $(@D)
 	@$(@D)/bin/python -m tests.kit.bounds >$(@D)/bounds.txt
-	@$(UV) pip install --quiet --python $(@D)/bin/python --resolution lowest-direct --constraint $(@D)/bounds.txt --group test --editable '.[all,postgres]'
+	@$(COMPILE) $(UV) pip install --quiet --python $(@D)/bin/python --resolution lowest-direct --constraint $(@D)/bounds.txt --group test --editable '.[all,postgres]'
 	@touch $@
 
 # No file of a folder that is named as well: for it, the lowest pytest leaves out the folder.
@@ -104,7 +107,7 @@ test-lowest:  ## Run the tests of adapters and telemetry with the lowest version
 test-newest: $(UV)  ## Run them with the newest versions that there are, whatever constraints.txt says: PYTHON=…
 	@echo "==> tests with the newest versions, in $(NEWEST)"
 	@$(UV) venv --quiet --clear --python "$(PYTHON)" $(NEWEST)
-	@$(UV) pip install --quiet --python $(NEWEST)/bin/python --resolution highest --group test --editable '.[all,postgres]'
+	@$(COMPILE) $(UV) pip install --quiet --python $(NEWEST)/bin/python --resolution highest --group test --editable '.[all,postgres]'
 	@$(NEWEST)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ON_LIBRARIES) $(ARGS)
 	@$(if $(ARGS),,$(NEWEST)/bin/python -m tests.kit.supported newest)
 
@@ -112,7 +115,7 @@ test-newest: $(UV)  ## Run them with the newest versions that there are, whateve
 .venv-doors/%/.installed: tests/doors/%/requirements.txt tests/doors/tools.txt pyproject.toml | $(UV)
 	@echo "==> building .venv-doors/$* (once)"
 	@$(UV) venv --quiet --clear --python "$(PYTHON)" .venv-doors/$*
-	@$(UV) pip install --quiet --python .venv-doors/$*/bin/python --requirement $<
+	@$(COMPILE) $(UV) pip install --quiet --python .venv-doors/$*/bin/python --requirement $<
 	@touch $@
 
 # MongoDB's protocol over SQLite: the real server is in no registry of packages.
@@ -156,7 +159,7 @@ test-wheel: $(STAMP)  ## Build the wheel, and run tests against it in an empty e
 	@$(PY) -m build --wheel --outdir dist . >/dev/null
 	@$(PYTHON) -m venv .venv-wheel
 	@.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt "pip>=25.1"
-	@.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls dist/*.whl)[all]" --group test
+	@$(COMPILE) .venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls dist/*.whl)[all]" --group test
 	@mkdir -p build/wheel-tests && cp -r pyproject.toml tests benchmarks examples docs README.md build/wheel-tests/
 	@cd build/wheel-tests && ../../.venv-wheel/bin/python -m pytest -n $(WORKERS) --dist loadgroup -q -m "not fault and not long" $(if $(ALL),$(NOT_OF_THE_WHEEL),$(OF_THE_WHEEL))
 

@@ -1,4 +1,4 @@
-"""Shares of the long tests, one of which continuous integration runs each day."""
+"""Long tests: the cases that stay short, and the shares of which each day has another."""
 
 from __future__ import annotations
 
@@ -46,3 +46,15 @@ def test_a_share_that_is_not_there_is_refused(suite: pytest.Pytester) -> None:
     done = suite.runpytest_inprocess(*WITH, "--share", "3/3")
 
     assert done.ret == pytest.ExitCode.USAGE_ERROR
+
+
+LONG = NUMBERS.replace("@pytest", "@pytest.mark.long_but_each(10)\n@pytest", 1)
+
+
+def test_each_nth_case_of_a_long_test_is_short(pytester: pytest.Pytester) -> None:
+    """The first, the eleventh and the twenty-first of thirty; a long run has all of them."""
+    pytester.makepyfile(test_numbers=LONG)
+    short = collected(pytester, "-m", "not long")
+
+    assert [each.partition("::")[2] for each in short] == [f"test_it[{n}]" for n in (0, 10, 20)]
+    assert len(collected(pytester, "-m", "long or short")) == 30

@@ -75,6 +75,7 @@ def records_of(provider, customer, runner):
             return records
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.xdist_group("postgres")
 @pytest.mark.parametrize("place", PUT, ids=lambda each: each.__name__)
 def test_any_id_is_found_and_erased(place, tmp_path, pool, request):

@@ -272,6 +272,7 @@ def tried() -> list[Any]:
     ]
 
 
+@pytest.mark.long_but_each(5)
 @pytest.mark.parametrize(("case", "callers", "is_journalled"), tried())
 async def test_what_one_callers_input_decides_closes_the_store_to_nobody(
     case, callers, is_journalled, tmp_path

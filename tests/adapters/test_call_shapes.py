@@ -18,6 +18,7 @@ TABLES = {"mem0": MEM0, "mem0-hosted": HOSTED_METHODS, "qdrant": QDRANT,
           "store": store.METHODS, "checkpoint": checkpoint.METHODS}  # fmt: skip
 
 
+@pytest.mark.long_but_each(5)
 @pytest.mark.filterwarnings("ignore:`recreate_collection` method is deprecated")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", KINDS)

@@ -9,6 +9,13 @@ from mnemoscope.memory.testing import check_adapter
 from tests.kit.adapter_cases import CASES, hosted_account
 
 
+@pytest.mark.long_but(
+    "mem0-sync",
+    "qdrant-async",
+    "langgraph.store-sync",
+    "langgraph.checkpoint-async",
+    "langchain.vectors-sync",
+)
 @pytest.mark.filterwarnings("ignore:`recreate_collection` method is deprecated")
 @pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("name", CASES)

@@ -191,6 +191,7 @@ def application(request, tmp_path, postgres_url):
         yield application
 
 
+@pytest.mark.long
 def test_any_customer_is_forgotten_once_and_twice(application):
     """Nothing is left in a row or byte, a second run finds nothing, and nobody else is touched."""
     wrong = {}

@@ -338,6 +338,7 @@ def test_each_place_is_in_the_client(table):
             assert not function or function in set(_functions(module)), place
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call.table}-{call.method}-{call.what}")
 def test_a_mistake_is_raised_as_the_client_raises_it(call, request, monkeypatch):
     """Unchanged, in every class, told as an error; and the breaker hears nothing of it."""

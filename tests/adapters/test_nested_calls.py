@@ -451,6 +451,7 @@ def _each_by(way: Callable[..., Any], work: list[Callable[[], Any]]) -> Any:
     return asyncio.gather(*made) if inspect.isawaitable(made[0]) else None
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("place", PLACES)
 async def test_a_call_inside_another_is_redacted(place, way):
@@ -458,6 +459,7 @@ async def test_a_call_inside_another_is_redacted(place, way):
     assert await raw_after(PLACES[place], WAYS[way], is_async=way == "loop") == []
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("way", AWAYS)
 @pytest.mark.parametrize("place", APLACES)
 async def test_an_asynchronous_call_inside_another_is_redacted(place, way):
@@ -506,6 +508,7 @@ async def _aunless_refused(write: Callable[[str], Any]) -> None:
         await awaited(write(NOTE))
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("place", PLACES)
 async def test_a_call_inside_another_is_judged(place, way):
@@ -516,6 +519,7 @@ async def test_a_call_inside_another_is_judged(place, way):
     assert landed == ([] if place == "index-search" else ["saver", "mem0"])
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("way", AWAYS)
 @pytest.mark.parametrize("place", APLACES)
 async def test_an_asynchronous_call_inside_another_is_judged(place, way):

@@ -83,6 +83,7 @@ async def reaches(case: AdapterCase, *operators: dict[str, Any]) -> list[str]:
     return seen
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("order", [[{}, KEEPS], [KEEPS, {}]], ids=["strict inside", "lax inside"])
 async def test_one_scope_does_not_switch_off_anothers_redaction(name, order):

@@ -173,6 +173,7 @@ def no_ping(monkeypatch):
     monkeypatch.setattr(AsyncMemoryClient, "_validate_api_key", hosted_account)
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("is_enforced", [False, True], ids=["observed", "enforced"])
 @pytest.mark.parametrize("has_context", [False, True], ids=["argument", "context"])
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)

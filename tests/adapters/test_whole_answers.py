@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from unicodedata import normalize
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -286,6 +287,7 @@ ODD_ONE_BEFORE = of_two(ACME, Written("acme", "Ｃ-42", is_old=True))  # noqa: R
 A_STORE_TOO_FEW = of_two(ACME, Written("acme", "c-42", GONE))
 
 
+@pytest.mark.long
 @settings(max_examples=examples(30))
 @example(case=(TENANTS_OF_ONE_ID, CustomerQuery(customer="c-42", tenant="acme")))
 @example(case=(TENANTS_OF_ONE_ID, CustomerQuery(customer="c-42", all_tenants=True)))

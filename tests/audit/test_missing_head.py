@@ -198,6 +198,7 @@ def behead(log):
     log.close()
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("name", READERS)
 def test_reader_says_that_the_head_is_gone(log, name):
     """Its answer would be of a log in which nothing is."""

@@ -24,6 +24,7 @@ def told_here():
     return [case for case in STORIES if IS_WHOLE or case not in of_days or case in few]
 
 
+@pytest.mark.long_but_each(5)
 @pytest.mark.parametrize("case", told_here(), ids=lambda case: f"{case.alert}: {case.story}")
 def test_an_alert_tells_its_story(case, grafana, promtool, tmp_path):
     """It is there when the story says so, and at no time in a story that is not for it."""

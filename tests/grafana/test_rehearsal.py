@@ -201,6 +201,7 @@ def unanswered(rehearsal):
     return wait_for_answers(rehearsal, {each.id: each.values[0] for each in targets()}, GIVE_UP_S)
 
 
+@pytest.mark.long_but_each(5)
 @pytest.mark.parametrize("name", [each.id for each in targets()])
 def test_a_query_is_answered(unanswered, name):
     """No query of any panel is refused, and none is empty for good."""

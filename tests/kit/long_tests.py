@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 
 import pytest
 
@@ -31,15 +32,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "short: a case that `make test` runs of a long test")
     config.addinivalue_line("markers", "sampled: tries more examples in `make test-long`")
     config.addinivalue_line("markers", "long_but(*ids): all its cases are long, but for these")
+    config.addinivalue_line("markers", "long_but_each(nth): all are long, but for each nth of them")
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that were not asked for are left out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the cases of tests that keep a few of them for a short run, and keep one share."""
+    met = Counter[str]()
     for each in items:
-        kept = each.get_closest_marker("long_but")
-        if kept is not None and isinstance(each, pytest.Function):
+        if not isinstance(each, pytest.Function):
+            continue
+        if kept := each.get_closest_marker("long_but"):
             each.add_marker("short" if each.callspec.id in kept.args else "long")
+        elif kept := each.get_closest_marker("long_but_each"):
+            test = each.nodeid.partition("[")[0]
+            each.add_marker("long" if met[test] % kept.args[0] else "short")
+            met[test] += 1
     if given := config.getoption("share"):
         share, shares = given
         # By its name, so that each of pytest's processes leaves out the same tests.

@@ -131,6 +131,7 @@ def is_of_a_relay(name, *labels):
     return name.startswith("mnemoscope_relay_") or ("sink", "relay") in labels
 
 
+@pytest.mark.long
 def test_the_same_work_says_the_same(environment, tmp_path):
     """Every metric with all its labels; and what it says where that is no matter of time."""
     alone = samples(run_code(APPLICATION + BY_ITSELF, environment("alone")).stdout)

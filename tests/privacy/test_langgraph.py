@@ -279,6 +279,7 @@ def test_every_verb_and_parameter_has_a_case(kind, cases, harmless, verbs, colou
     assert unplanted(kind, [in_colour(each, colour) for each in cases], harmless) == set()
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("colour", COLOURS)
 @pytest.mark.parametrize("case", [*VERBS, *SAVES], ids=str)
 async def test_nothing_comes_out(case, colour, exits, make_clients):
@@ -286,6 +287,7 @@ async def test_nothing_comes_out(case, colour, exits, make_clients):
     await exits.holds(in_colour(case, colour), *await make_clients(case, colour, exits))
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("case", [each for each in [*VERBS, *SAVES] if each.planted()], ids=str)
 async def test_all_of_it_comes_out_unredacted(case, make_exits, make_clients):
     """The control: each canary of a case is somewhere to be found where nothing is redacted."""

@@ -148,6 +148,7 @@ def test_every_method_and_parameter_has_a_case(kind):
     assert unplanted(kind, CASES, HARMLESS, "id") == set()
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 async def test_nothing_comes_out(case, kind, exits, make_memory):
@@ -156,6 +157,7 @@ async def test_nothing_comes_out(case, kind, exits, make_memory):
     await exits.holds(case, memory, given=(await remembered(memory, exits),))
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("case", [each for each in CASES if each.planted("id")], ids=str)
 async def test_all_of_it_comes_out_unredacted(case, make_exits, make_memory):
     """The control: each canary of a case is somewhere to be found where nothing is redacted."""

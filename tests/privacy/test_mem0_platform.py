@@ -154,6 +154,7 @@ def test_so_has_every_method_of_the_project(kind):
     assert unplanted(kind, PROJECT_CASES, HARMLESS) == set()
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 async def test_nothing_comes_out(case, kind, exits, make_client):
@@ -161,6 +162,7 @@ async def test_nothing_comes_out(case, kind, exits, make_client):
     await exits.holds(case, exits.scope.mem0(make_client(kind, exits)))
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", PROJECT_CASES, ids=str)
 async def test_nothing_comes_out_of_the_project(case, kind, exits, make_client):
@@ -169,6 +171,7 @@ async def test_nothing_comes_out_of_the_project(case, kind, exits, make_client):
     await exits.holds(told, exits.scope.mem0(make_client(kind, exits)).project)
 
 
+@pytest.mark.long_but_each(5)
 @pytest.mark.parametrize("case", [each for each in CASES if each.planted()], ids=str)
 async def test_all_of_it_comes_out_unredacted(case, make_exits, make_client):
     """The control: each canary of a case is somewhere to be found where nothing is redacted."""

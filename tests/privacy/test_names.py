@@ -155,6 +155,7 @@ CASES = [
 ]
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize(("kind", "made_of"), CASES)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 async def test_no_name_comes_out(kind, made_of, exits):

@@ -54,6 +54,7 @@ def together(asked: Any) -> Any:
     raise ExceptionGroup(str(asked), [RefusedError(str(asked)), OSError(str(asked))])
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("operation", ["search_memory", "create_memory", "delete_memory"])
 @pytest.mark.parametrize("body", [value, fails, mistaken, together, Opaque])
 async def test_nothing_of_a_call_comes_out(operation, body, exits):

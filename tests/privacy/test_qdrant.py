@@ -283,6 +283,7 @@ def test_every_method_and_parameter_has_a_case(colour):
     assert unplanted(colour, others, HARMLESS) == set()
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("colour", COLOURS)
 @pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -291,6 +292,7 @@ async def test_nothing_comes_out(case, colour, exits, make_clients):
     await exits.holds(case, *called(await make_clients(colour, exits), case))
 
 
+@pytest.mark.long_but_each(5)
 @pytest.mark.parametrize("case", [each for each in CASES if each.planted()], ids=str)
 async def test_all_of_it_comes_out_unredacted(case, make_exits, make_clients):
     """The control: each canary of a case is somewhere to be found where nothing is redacted."""

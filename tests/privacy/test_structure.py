@@ -416,6 +416,7 @@ async def test_no_place_of_any_format_comes_out(colour, way, make_exits):
     assert found == []
 
 
+@pytest.mark.long
 async def test_every_place_comes_out_unredacted(make_exits):
     """The control: each place is in the database, in the stream or in a sink, where all is kept."""
     exits = make_exits(redacts=False, **UNHURRIED)

@@ -408,6 +408,7 @@ def _no_room(*_args, **_kwargs):
 
 
 class TestKilled:
+    @pytest.mark.long
     def test_it_goes_on_after_being_killed(self, remembered, erase, application, tmp_path):
         """A process that dies between two steps, for real, leaves a request that is resumed."""
         script = f"""

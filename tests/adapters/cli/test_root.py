@@ -217,6 +217,7 @@ def spoiled():
                 yield [*words, *given], each.opts[-1]
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize(("words", "option"), list(spoiled()), ids=str)
 def test_no_value_of_an_option_ends_in_a_traceback(trail, capfd, monkeypatch, words, option):
     """Whatever is given: an exit code of the table. A traceback would be an exception here."""

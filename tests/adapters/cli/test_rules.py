@@ -46,6 +46,7 @@ def passes(*command):
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+@pytest.mark.long
 def test_rules_are_installed_with_their_tests(tmp_path, objectives, capfd):
     """Prometheus takes the rules, and every story of the objectives comes true."""
     folder = tmp_path / "rules"

@@ -109,6 +109,7 @@ def size_of(connection):
     return found
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize(
     "sent",
     [b"", HEAD, SIZED, SIZED + b"half", CHUNKED, HEAD + b"\r\n" + HEAD],
@@ -209,6 +210,7 @@ def test_a_handshake_has_the_time_of_a_head(monkeypatch):
         assert runner.run(silent()) == (b"", 0.2)
 
 
+@pytest.mark.long_but_each(3)
 @pytest.mark.parametrize("sent", [b"", HEAD, SIZED], ids=["silent", "half a head", "no body"])
 def test_three_hundred_that_ask_nothing_keep_nobody_out(settings, log, sent):
     """Somebody else looks a person up meanwhile."""

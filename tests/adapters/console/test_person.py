@@ -247,6 +247,7 @@ class TestWhatIsShown:
         assert len(page.text) < 20_000
         assert "and 997,999 more characters" in page.text
 
+    @pytest.mark.long
     def test_ten_thousand_memories_come_in_pages(self, browser, remember):
         """The latest first, fifty at once; the last page has the oldest."""
         remember(ADA, *(f"fact {number:05}" for number in range(10_000)))

@@ -435,6 +435,7 @@ PROCESS = """
 
 
 class TestTwoProcesses:
+    @pytest.mark.long
     def test_two_sites_erase_somebody_once(self, log, tmp_path):
         """One request, one proof and one end are sealed, whoever came first."""
         program = [sys.executable, "-c", dedent(PROCESS), str(tmp_path)]

@@ -19,6 +19,7 @@ def test_a_graph_keeps_the_contract():
     check_adapter(graphs.graph_case())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unhurried")
 def test_origin_is_asked_of_each_recall():
     """What a model took out of an episode is trusted no more than a model."""

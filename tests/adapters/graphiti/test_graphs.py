@@ -602,6 +602,7 @@ async def test_a_mistake_is_the_callers(kuzu, scope_and_sink):
     assert scope.health().ok
 
 
+@pytest.mark.long
 def test_a_graph_is_not_looked_for_where_graphiti_is_not_imported():
     """Its import reads `.env`, which users of other stores have nothing to do with."""
     program = """

@@ -78,6 +78,7 @@ def test_a_run_replays_to_its_own_route(scope, saver, shape):
         assert found.decided > 1
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_first_step_that_a_changed_graph_would_not_go_is_named(scope, saver, shape):
     """As a run of the changed graph with the same dice shows which one it is."""

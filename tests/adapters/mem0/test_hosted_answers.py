@@ -72,6 +72,7 @@ def bare(request, make_client):
     return make_client(request.param)
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("method", CALLS)
 async def test_an_answer_that_the_service_does_not_document_is_its_failure(
     method, bare, service, bench, events, done

@@ -83,6 +83,7 @@ async def test_reads_answer_as_the_bare_client_does(owned, twin, name):
     assert type(seen) is type(await Asked.of(twin, name, **arguments))
 
 
+@pytest.mark.long_but_each(3)
 @pytest.mark.filterwarnings("ignore:`recreate_collection`:DeprecationWarning")
 @pytest.mark.parametrize("name", WRITES)
 async def test_writes_have_the_effect_they_have_on_the_bare_client(ask, twin, name):

@@ -279,6 +279,7 @@ SAID = {
 }
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_whatever_is_done_to_partitions_shows(attack, open_log, some, postgres_url):
     """To them, or past them: by definitions alone, before an answer about anybody."""

@@ -138,6 +138,7 @@ def small_figures(monkeypatch):
         monkeypatch.setattr(rule_of_modes, name, figure)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_figures")
 def test_random_histories_change_stages_as_the_model_does(database, log, tell):
     """Of several gates and versions at once: decisions of each kind, blind or not, and resets."""

@@ -241,6 +241,7 @@ def simulated(history, memory_id, kind):
     return runs, memories - {root}
 
 
+@pytest.mark.long
 def test_random_histories_reach_what_a_walk_through_time_does(log, event_factory):
     """In whatever order they were recorded, of every memory in them."""
     chance = random.Random(19)  # noqa: S311 - a seed

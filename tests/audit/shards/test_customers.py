@@ -141,6 +141,7 @@ def test_what_was_done_by_id_alone_in_another_shard_is_erased_too(
     assert run(["audit", "verify"]) == 0
 
 
+@pytest.mark.long
 def test_an_erasure_that_stopped_between_two_shards_goes_on(sharded, application, moved, capsys):
     """It says how many are done; the next run erases the rest, and has no more to do then."""
     chosen = ["--customer", ADA, "--tenant", moved, "--scope", f"{application.__name__}:scope"]

@@ -92,6 +92,7 @@ def test_all_answers_are_those_of_one_log(drawn):
         _compare(drawn, Path(folder), None, None)
 
 
+@pytest.mark.long
 def test_a_few_of_them_on_postgresql(postgres, tmp_path):
     """The shards are schemas of one database there."""
     calls = [

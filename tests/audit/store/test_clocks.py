@@ -106,6 +106,7 @@ def test_a_clock_that_is_ahead_removes_nothing(world, event_factory, caplog, off
     assert verify(world.log).state == "unverifiable"
 
 
+@pytest.mark.long_but_each(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_the_clocks_say(path, subject_keys, event_factory, seed):
     """What goes is as old as was asked for; what was lived through goes, once clocks are right."""

@@ -103,6 +103,7 @@ def test_each_goes_when_all_of_it_is_old_enough(aged, calendar, event_factory):
             assert calendar.now_us - times[first - 1] >= 200 * DAY_US
 
 
+@pytest.mark.long
 def test_the_log_says_what_went(aged):
     """One event for each partition, with the root of its leaves."""
     log, _notes = aged
@@ -129,6 +130,7 @@ def test_space_is_given_back_at_once(aged, postgres_url):
     assert after < before * 3 // 4
 
 
+@pytest.mark.long
 def test_whoever_is_erased_meanwhile_is_not_counted_twice(aged):
     """An erasure between what was read and the drop has it looked at once more."""
     log, _notes = aged
@@ -142,6 +144,7 @@ def test_whoever_is_erased_meanwhile_is_not_counted_twice(aged):
     assert (verify(log).state, verify(log).findings["tampered"]) == ("ok", [])
 
 
+@pytest.mark.long
 def test_an_erasure_right_before_the_drop(aged, monkeypatch):
     """It was counted with the details that are there, and they are not."""
     log, _notes = aged
@@ -165,6 +168,7 @@ def test_an_erasure_right_before_the_drop(aged, monkeypatch):
     assert (verify(log).state, verify(log).findings["tampered"]) == ("ok", [])
 
 
+@pytest.mark.long
 def test_a_process_that_dies_between_leaves_a_log_in_order(aged, postgres_url, subject_keys):
     """Leaves that are kept already are those of their events; the next process goes on."""
     log, notes = aged
@@ -186,6 +190,7 @@ def test_a_process_that_dies_between_leaves_a_log_in_order(aged, postgres_url, s
     assert removed > 0
 
 
+@pytest.mark.long
 def test_leaves_that_could_not_be_kept_are_read_again(aged, monkeypatch):
     """A database that is away for a moment leaves no hole in what was proved."""
     log, notes = aged
@@ -203,6 +208,7 @@ def test_leaves_that_could_not_be_kept_are_read_again(aged, monkeypatch):
     assert (verify(log, checkpoints=notes).state, parts(log)[0][0] > 0) == ("ok", True)
 
 
+@pytest.mark.long
 def test_leaves_that_are_none_show(aged, postgres_url):
     """What is kept before a drop is held against the events."""
     log, _notes = aged
@@ -214,6 +220,7 @@ def test_leaves_that_are_none_show(aged, postgres_url):
     ]
 
 
+@pytest.mark.long
 def test_a_reader_holds_what_it_reads(aged):
     """A moment that was begun before keeps all its events; the drop is tried again."""
     log, _notes = aged

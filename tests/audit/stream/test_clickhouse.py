@@ -201,6 +201,7 @@ def test_details_go_from_the_copy_when_they_expire(log, target, clickhouse):
     assert all(detail for _seq, _header, detail in rows[1:])
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize(
     "change",
     [
@@ -231,6 +232,7 @@ def test_what_somebody_changes_is_found(log, target, clickhouse, verified, chang
     assert verified().findings["tampered"]
 
 
+@pytest.mark.long
 def test_each_column_that_is_read_off_a_header_is_held_against_it(
     log, target, clickhouse, verified
 ):
@@ -250,6 +252,7 @@ def test_each_column_that_is_read_off_a_header_is_held_against_it(
     assert f"{len(columns)} events have a column" in "".join(verified().findings["tampered"])
 
 
+@pytest.mark.long
 def test_what_a_later_row_hides_is_found_too(log, target, clickhouse, verified):
     """It is there until a merge, and who reads without FINAL sees it."""
     target.resume_at(origin_of(log))

@@ -85,6 +85,7 @@ def streamed(clickhouse):
     return streamed
 
 
+@pytest.mark.long
 @settings(
     max_examples=examples(10),
     deadline=None,

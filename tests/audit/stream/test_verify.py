@@ -284,6 +284,7 @@ def test_a_copy_keeps_what_retention_removes_later(pruned, verified):
     assert found.valid_events == found.events == found.size == found.signed
 
 
+@pytest.mark.long
 def test_each_changed_byte_of_a_copy_is_found(tmp_path, subject_keys, event_factory, verified):
     """Of every header, hash, number and name; keys and encrypted details are said not to be."""
     with closing(AuditLog(tmp_path / "small.db", subject_keys, clock_ns=lambda: NOW_NS)) as log:

@@ -203,6 +203,7 @@ def test_a_bad_write_of_one_process_holds_up_no_other_customer_of_any(
     assert {f"good {number}" for number in range(3)} <= store.items.keys()
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("bad", [1, 3])
 @pytest.mark.parametrize("touches", ["records", "owners"])
 @pytest.mark.parametrize("meeting", MEETINGS, ids=lambda each: each.__name__)

@@ -187,6 +187,7 @@ def test_the_lists_are_read_when_a_text_needs_them():
     assert read == len(lexicon.LANGUAGES)
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize(
     "piece",
     ["Anna ", "Mr ", "Dear Xq ", "王", "คุณ", "김", "محمد ", "さん", "Name: ", "Jean-", "A. ", "я "],

@@ -303,6 +303,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12].strip())
 def test_hostile_text_takes_time_in_proportion(make, text):
     """A hundred kilobytes of the beginnings of everything."""

@@ -246,6 +246,7 @@ BREACHES = {
 }
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("breach", BREACHES)
 def test_a_breach_is_named(breach):
     """In one line, which says what was expected."""

@@ -210,6 +210,7 @@ LEAKS = {
 }
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("leak", LEAKS)
 def test_a_leak_is_named(leak):
     """In one line: the method, what it does, and the way to it."""

@@ -88,6 +88,7 @@ def faults(go_on):
 WHERE = ("write", "flush", "close", "open_ahead", "rest", "leave", "output", "spill")
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("how", ["hangs", "is away", "fails"])
 @pytest.mark.parametrize("where", WHERE)
 def test_the_others_have_all_of_it(where, how, go_on, tmp_path, subject_keys, event_factory):

@@ -45,6 +45,7 @@ HOSTS = {
 }
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize(
     ("host", "ordinary", "abnormal"),
     [

@@ -469,6 +469,7 @@ def test_the_contract_of_sinks_holds(receiver, make_scope, sink_of):
     check_sink(lambda: sink_of(make_scope()), read=bodies)
 
 
+@pytest.mark.long
 def test_the_relay_sends_for_all_processes(receiver, make_scope, tmp_path, monkeypatch):
     """Events wait in its files: what a process told before it ended is sent by the relay."""
     folder = tmp_path / "relay"

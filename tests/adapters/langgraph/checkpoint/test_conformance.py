@@ -153,6 +153,7 @@ async def test_a_guarded_saver_conforms_where_the_bare_one_does(opened, options,
         assert bare["delete_thread"]["passed"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [PostgresSaver, AsyncPostgresSaver])
 async def test_a_guarded_saver_in_postgresql_conforms_where_the_bare_one_does(
     kind, bench, postgres

@@ -154,6 +154,7 @@ def opened(request, tmp_path):
         yield lambda: PostgresSaver(pool)
 
 
+@pytest.mark.long_but_each(6)
 @pytest.mark.parametrize("first", range(0, OF_EACH, AT_ONCE))
 @pytest.mark.parametrize("redact", [True, False], ids=["redacted", "verbatim"])
 def test_no_honest_resume_is_an_alarm(sealed, opened, redact, first):

@@ -165,6 +165,7 @@ def values_in(saver):
     return Values(*map([tuple(each.values()) in used for each in held].count, (True, False)))
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_kept_of_a_thread_resumes_as_in_its_twin(kind, threads, capsys):
     """Of each kind, with its older states gone as far as none needs them."""

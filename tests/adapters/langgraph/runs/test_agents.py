@@ -310,6 +310,7 @@ def orphans(events: list[Any]) -> list[str]:
     ]
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize("way", WATCHED)
 @pytest.mark.parametrize("made", AGENTS)
 def test_a_watched_agent_is_counted(made, way):

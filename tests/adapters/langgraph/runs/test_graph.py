@@ -679,6 +679,7 @@ class TestLeft:
 
         assert (chat.status, chat.usage.node) == (Status.OK, "first")
 
+    @pytest.mark.long
     @pytest.mark.skipif(
         (3, 12) <= sys.version_info < (3, 12, 3),
         reason="these start no thread at exit: python/cpython#113964, mended in 3.12.3",

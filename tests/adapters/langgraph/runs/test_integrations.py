@@ -68,6 +68,7 @@ TOLD: list[tuple[str, str, Any, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.long_but_each(4)
 @pytest.mark.parametrize(("module", "name", "used", "options"), TOLD)
 def test_every_count_of_a_provider_arrives(module, name, used, options):
     """Whatever its integration calls them: what it drops itself is lost, and nothing else."""

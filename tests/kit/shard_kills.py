@@ -13,7 +13,6 @@ import mmap
 import os
 import random
 import signal
-import struct
 import sys
 import time
 import warnings
@@ -49,6 +48,10 @@ ERASED_WITHIN_S = 0.3
 _APPLICATION = "from mnemoscope.memory import configure\n\nscope = configure()\n"
 
 
+Number = tuple[str, int]
+"""Of an event: its writer, and its number there."""
+
+
 @dataclass
 class ShardTally:
     """
@@ -56,12 +59,14 @@ class ShardTally:
 
     Attributes:
         old: How many shards half of the processes had.
-        acknowledged: Calls that were over with their event on a disk.
-        given_up: Calls that returned without, since they had waited as long as a call does.
-        recorded: Events that are in the trail, in whichever shard.
+        acknowledged: Events whose call was over with them on a disk.
+        given_up: Events whose call returned without, since it had waited as long as a call does.
+        missing: Acknowledged events that are in no shard.
         declared: Events that some shard declares as lost, none of which was under way.
+        falsely: Those of them that were acknowledged, or are in a shard.
         ended: Ends of killed writers that shards tell: each in every shard that it wrote.
         states: What `verify` finds in each shard.
+        expected: What it should find: a loss where one is declared.
         findings: The first of it.
     """
 
@@ -69,34 +74,44 @@ class ShardTally:
     old: int = OLD
     acknowledged: int = 0
     given_up: int = 0
-    recorded: int = 0
+    missing: int = 0
     declared: int = 0
+    falsely: int = 0
     ended: int = 0
     states: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing that was acknowledged is missing, and every shard verifies."""
-        is_whole = self.recorded >= self.acknowledged and self.declared <= self.given_up
+        """
+        Whether all that was acknowledged is there, and nothing of it is called lost.
+
+        An event that was not acknowledged may be lost, if it is said.
+        """
         each_round = WRITERS // 2 * (self.old + self.old + 1)
-        # Of calls that had waited in vain, the log declares what was lost.
-        states = {"loss"} if self.declared else {"ok"}
-        return is_whole and set(self.states) == states and self.ended >= self.rounds * each_round
+        has_ends = self.ended >= self.rounds * each_round
+        return not (self.missing or self.falsely) and self.states == self.expected and has_ends
 
 
 def kill_writers(trail: ShardedTrail, rounds: int, seed: int = 0, old: int = OLD) -> ShardTally:
     """Kill writers so many times; let one more process of the new number come; then look."""
     draw, tally = random.Random(seed), ShardTally(rounds, old)  # noqa: S311 - not secret
+    acknowledged: set[Number] = set()
     for _ in range(rounds):
         life_s = draw.choice((0.0, 0.1, draw.uniform(0.1, 1.0)))
-        kept, given_up = _killed(trail, old, life_s)
-        tally.acknowledged += kept
-        tally.given_up += given_up
+        for told in _killed(trail, old, life_s):
+            acknowledged |= told.acknowledged
+            tally.given_up += told.given_up
     _come_after(trail, old + 1)
     log = trail.log(old + 1)
-    tally.recorded = log.count()
-    tally.declared = len(set().union(*map(_declared, log.shards)))
+    recorded = set[Number]().union(*map(_recorded, log.shards))
+    declared = [_declared(each) for each in log.shards]
+    tally.acknowledged = len(acknowledged)
+    tally.missing = len(acknowledged - recorded)
+    tally.declared = len(set[Number]().union(*declared))
+    tally.falsely = len(set[Number]().union(*declared) & (acknowledged | recorded))
+    tally.expected = tuple("loss" if each else "ok" for each in declared)
     tally.ended = sum(map(_ended, log.shards))
     reports, _notes = verify_shards(log)
     tally.states = tuple(each.state for each in reports)
@@ -107,7 +122,14 @@ def kill_writers(trail: ShardedTrail, rounds: int, seed: int = 0, old: int = OLD
     return tally
 
 
-def _declared(log: AuditLog) -> set[tuple[str, int]]:
+def _recorded(log: AuditLog) -> set[Number]:
+    with log.reading() as snapshot:
+        found = snapshot.execute("SELECT header FROM audit_event").fetchall()
+        known = [orjson.loads(bytes(header)) for (header,) in found]
+        return {(each["writer"], each["wseq"]) for each in known if each["wseq"]}
+
+
+def _declared(log: AuditLog) -> set[Number]:
     """Return the events that a shard calls lost: whose tenant's they were, nobody knows."""
     with log.reading() as snapshot:
         found = snapshot.execute("SELECT header FROM audit_event WHERE operation = 'audit.gap'")
@@ -126,14 +148,46 @@ def _ended(log: AuditLog) -> int:
         return int(snapshot.execute(statement).fetchone()[0])
 
 
-def _killed(trail: ShardedTrail, old: int, life_s: float) -> tuple[int, int]:
+class _Told:
     """
-    Let writers live a while after each has written, and kill them.
+    What a writer tells while it lives, in memory that outlives it.
 
-    Returns:
-        The calls that ended with their event on a disk, and those that ended without.
+    For each number of its events, from 1, there is a byte: what became of the call.
     """
-    told = [mmap.mmap(-1, 4_096) for _ in range(WRITERS)]
+
+    _WRITER = slice(0, 16)
+    _OVER, _GIVEN_UP = 1, 2
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 1 << 16)
+
+    def begin(self, writer_id: str) -> None:
+        self._memory[self._WRITER] = writer_id.encode()
+
+    def note(self, numbers: range, *, is_over: bool) -> None:
+        for number in numbers:
+            self._memory[16 + number] = self._OVER if is_over else self._GIVEN_UP
+
+    @property
+    def _fates(self) -> bytes:
+        return self._memory[16:]
+
+    def has_written(self) -> bool:
+        return any(self._fates)
+
+    @property
+    def acknowledged(self) -> set[Number]:
+        writer = self._memory[self._WRITER].decode()
+        return {(writer, n) for n, fate in enumerate(self._fates) if fate == self._OVER}
+
+    @property
+    def given_up(self) -> int:
+        return self._fates.count(self._GIVEN_UP)
+
+
+def _killed(trail: ShardedTrail, old: int, life_s: float) -> list[_Told]:
+    """Let writers live a while after each has written, kill them, and return what they told."""
+    told = [_Told() for _ in range(WRITERS)]
     children: list[int] = []
     for number, each in enumerate(told):
         with warnings.catch_warnings(action="ignore"):  # threads of other tests are not ours
@@ -144,26 +198,26 @@ def _killed(trail: ShardedTrail, old: int, life_s: float) -> tuple[int, int]:
             finally:
                 os._exit(1)
         children.append(child)
-    until(lambda: all(any(each[:8]) for each in told))
+    until(lambda: all(each.has_written() for each in told))
     time.sleep(life_s)
     for child in children:
         os.kill(child, signal.SIGKILL)
     for child in children:
         os.waitpid(child, 0)
-    said = [struct.unpack("<QQ", each[:16]) for each in told]
-    given_up = sum(each[1] for each in said)
-    return sum(each[0] for each in said) - given_up, given_up
+    return told
 
 
-def _write_for_ever(trail: ShardedTrail, shards: int, told: mmap.mmap) -> None:
+def _write_for_ever(trail: ShardedTrail, shards: int, told: _Told) -> None:
     scope = trail.scope(shards, audit_mode="durable")
     recall, faults = recaller(scope), scope._parts.faults.counts
-    draw, done = random.Random(os.getpid()), 0  # noqa: S311 - not secret
+    numbers, draw = scope._parts.drain.numbers, random.Random(os.getpid())  # noqa: S311 - not secret
+    told.begin(numbers.writer_id)
     while True:
+        taken, given_up = numbers.taken(), faults["audit_gate.settle"]
         with context(tenant=draw.choice(TENANTS), customer="ada"):
             recall()
-        done += 1
-        told[:16] = struct.pack("<QQ", done, faults["audit_gate.settle"])
+        is_over = faults["audit_gate.settle"] == given_up
+        told.note(range(taken + 1, numbers.taken() + 1), is_over=is_over)
 
 
 def _come_after(trail: ShardedTrail, shards: int) -> None:

@@ -86,6 +86,7 @@ _PLAIN = """
       AND NOT c.relforcerowsecurity AND c.reloftype = 0
       AND NOT EXISTS(SELECT 1 FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid)
       AND NOT EXISTS(SELECT 1 FROM pg_catalog.pg_policy y WHERE y.polrelid = c.oid)
+      AND NOT EXISTS(SELECT 1 FROM pg_catalog.pg_subscription_rel b WHERE b.srrelid = c.oid)
       AND NOT EXISTS(
         SELECT 1 FROM pg_catalog.pg_inherits i WHERE c.oid = i.inhrelid AND NOT c.relispartition
           OR c.oid = i.inhparent AND c.relkind = 'r')
@@ -251,7 +252,10 @@ def _wrong(
     for name, table in tables.items():
         oid = oids.get(name, 0)
         if kinds.get(oid) != [(*table.kind, True)]:
-            yield f"{name} is not a plain table: it is a view, or has rules, policies or heirs"
+            yield (
+                f"{name} is not a plain table: it is a view, has rules, policies or heirs, or a "
+                "subscription writes to it"
+            )
         # Parts of a partitioned table have its keys, indexes and triggers, and it has none.
         keyed, is_whole = bool(table.key), table.kind != _PARTED
         key = f"({', '.join(table.key)})"

@@ -35,6 +35,7 @@ pytest_plugins = [
     "tests.kit.fault_report",
     "tests.kit.postgres",
     "tests.kit.postgres_line",
+    "tests.kit.interleaving",
     "tests.kit.crash_report",
     "tests.kit.work_units",
     "tests.kit.sealed_scopes",

@@ -2,7 +2,7 @@
 The work of one process stopped before any of its steps, for another one to do all of its own there.
 
 A step is what others can see: a file that is opened, locked, renamed or removed, a database that is
-opened. None is within a turn to write, in which nobody else gets anywhere.
+opened, a turn to write that is taken. None is within such a turn: nobody else gets anywhere then.
 """
 
 from __future__ import annotations
@@ -11,12 +11,17 @@ import fcntl
 import os
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-_SEEN = frozenset({"open", "os.remove", "os.rename", "fcntl.flock", "sqlite3.connect"})
+import pytest
+
+_CONNECT, _TURN = "psycopg.connect", "psycopg.pipeline"
+_SEEN = frozenset(
+    {"open", "os.remove", "os.rename", "fcntl.flock", "sqlite3.connect", _CONNECT, _TURN}
+)
 _TURNS = "*-lock"
 """The files by whose locks writers of SQLite take turns."""
 
@@ -27,6 +32,7 @@ class _Stop:
 
     Attributes:
         steps: How many were taken.
+        turns: How many to write in PostgreSQL this thread has just now.
     """
 
     def __init__(self, folder: Path, at: int, let_in: Callable[[], object]) -> None:
@@ -34,6 +40,7 @@ class _Stop:
         self._at = at
         self._let_in = let_in
         self._turns: set[int] = set()
+        self.turns = 0
         self.steps = 0
 
     def note(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -41,7 +48,7 @@ class _Stop:
         if event == "fcntl.flock" and self._is_turn(*arguments):
             return
         is_open = event == "open" and not str(arguments[0]).startswith(str(self._folder))
-        if self._turns or is_open:
+        if self._turns or self.turns or is_open:
             return
         self.steps += 1
         if self.steps == self._at:
@@ -94,3 +101,31 @@ def interrupted(
         with suppress(KeyError):
             del _stops[threading.get_ident()]
     return stop.steps >= at
+
+
+@pytest.fixture
+def postgres_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have connections to PostgreSQL, and turns to write there, be steps: Python tells of none."""
+    import psycopg
+
+    connect, pipeline = psycopg.connect, psycopg.Connection.pipeline
+
+    def connected(*arguments: Any, **options: Any) -> Any:
+        sys.audit(_CONNECT)
+        return connect(*arguments, **options)
+
+    @contextmanager
+    def turned(self: psycopg.Connection[Any]) -> Generator[psycopg.Pipeline]:
+        sys.audit(_TURN)
+        stop = _stops.get(threading.get_ident())
+        with pipeline(self) as turn:
+            if stop is not None:
+                stop.turns += 1
+            try:
+                yield turn
+            finally:
+                if stop is not None:
+                    stop.turns -= 1
+
+    monkeypatch.setattr(psycopg, "connect", connected)
+    monkeypatch.setattr(psycopg.Connection, "pipeline", turned)

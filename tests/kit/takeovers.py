@@ -19,7 +19,8 @@ def taker(trail: ShardedTrail, shards: int) -> Callable[[], None]:
     """
     Return what a process does that has so many shards, each time it looks for what others left.
 
-    Threads of its own would do the same: the caller sees to it that none is started.
+    Threads of its own would do the same: the caller sees to it that none is started. Between two
+    looks it holds no connection, of which a server has few.
     """
     sinks = trail.sinks(shards)
     drain_of(*sinks)
@@ -27,6 +28,9 @@ def taker(trail: ShardedTrail, shards: int) -> Callable[[], None]:
     def look() -> None:
         for each in sinks:
             each.beat()
+        for each in sinks:
+            each.log.close()
+            each.trail.close()
 
     return look
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from itertools import count
 
 import orjson
@@ -32,49 +33,73 @@ OF_THE_LAST = TENANTS[3:4] * 3
 """Tenants of the third shard of three, so that what is missing is at a writer's end."""
 
 
-def copied(trail, folder):
+def copied(trail, folder, url=None):
     """Return a trail that is as another one was left."""
     shutil.copytree(trail.folder, folder)
-    return ShardedTrail(folder)
+    return ShardedTrail(folder, url)
 
 
 def said(trail, name):
     """Return what shards say by an event of that name."""
     found = []
-    for log in trail.log(3).shards:
-        with log.begun() as snapshot:
-            if snapshot is not None:
-                statement = "SELECT header FROM audit_event WHERE operation = ?"
-                rows = snapshot.execute(statement, (name,)).fetchall()
-                found += [orjson.loads(bytes(header))["data"] for (header,) in rows]
+    with closing(trail.log(3)) as logs:
+        for log in logs.shards:
+            with log.begun() as snapshot:
+                if snapshot is not None:
+                    statement = "SELECT header FROM audit_event WHERE operation = ?"
+                    rows = snapshot.execute(statement, (name,)).fetchall()
+                    found += [orjson.loads(bytes(header))["data"] for (header,) in rows]
     return found
 
 
-def settled(trail, tenants):
+def settled(trail, tenants, shards=3):
     """Have two more processes look, and return what is declared as lost."""
     for _ in range(2):
         taker(trail, 3)()
-    assert trail.log(3).count() == len(tenants)
-    assert len(said(trail, "writer.ended")) == 3
+    with closing(trail.log(3)) as log:
+        assert log.count() == len(tenants)
+    assert len(said(trail, "writer.ended")) == shards
     assert not [*trail.folder.glob("roll-*")]
     return [each for each in said(trail, "audit.gap") if each["reason"] != "under_way"]
 
 
-@pytest.mark.parametrize(("first", "other"), [(2, 3), (3, 2), (3, 3), (1, 3), (3, 1)])
-def test_two_processes_take_over_what_one_has_left(tmp_path, first, other):
+@pytest.mark.parametrize(
+    ("shards", "first", "other"),
+    [(3, 2, 3), (3, 3, 2), (3, 3, 3), (3, 1, 3), (3, 3, 1), (2, 1, 3), (2, 3, 1), (1, 2, 3)],
+)
+def test_two_processes_take_over_what_one_has_left(tmp_path, shards, first, other):
     """Both at once, the one between any two steps of the other."""
+    steps = taken_over(tmp_path, shards, first, other, lambda: None)
+
+    assert steps > (20 if min(shards, first) > 1 else 10)  # with one spool there is less to do
+
+
+@pytest.mark.xdist_group("postgres")
+@pytest.mark.usefixtures("postgres_steps")
+@pytest.mark.parametrize(("shards", "first", "other"), [(3, 1, 3), (3, 2, 3), (1, 2, 3)])
+def test_two_processes_take_over_what_one_has_left_to_a_server(
+    tmp_path, postgres, shards, first, other
+):
+    """Both at once, the one between any two steps of the other, its turns to write included."""
+    steps = taken_over(tmp_path, shards, first, other, postgres.new_database)
+
+    assert steps > 10
+
+
+def taken_over(tmp_path, shards, first, other, new_database):
+    """Let *other* processes in before each step of the *first*, and return how many it has."""
     left = ShardedTrail(tmp_path / "left")
     left.folder.mkdir()
-    GoneWriter(left, 3, TENANTS).end()
+    GoneWriter(left, shards, TENANTS).end()
 
     for step in count(1):
-        trail = copied(left, tmp_path / f"trail-{step}")
+        trail = copied(left, tmp_path / f"trail-{step}", new_database())
         look, look_too = taker(trail, first), taker(trail, other)
         if not interrupted(look, trail.folder, step, look_too):
             break
-        assert (step, settled(trail, TENANTS)) == (step, [])
+        assert (step, settled(trail, TENANTS, shards)) == (step, [])
         shutil.rmtree(trail.folder)
-    assert step > (20 if first > 1 else 10)  # with one spool there is less to do
+    return step
 
 
 @pytest.mark.parametrize("shards", [1, 2])

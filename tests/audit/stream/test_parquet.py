@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import resource
+
 import pytest
 
 from mnemoscope.audit import AuditLog
-from mnemoscope.audit.stream import CopyError, open_copy, open_target, verify_copy
+from mnemoscope.audit.stream import CopyError, open_copy, open_target, ship, verify_copy
 from tests.kit import tampering
 from tests.kit.memory_copy import ship_all
 
@@ -93,7 +95,7 @@ def test_a_changed_file_is_found(log, url, folder):
 
 def in_three_files(log, url, folder, event_factory):
     """Stream a log bit by bit, and return its last three files with an event."""
-    for number in range(42, 45):
+    for number in range(42, 46):
         log.append([event_factory(writer_seq=number)])
         log.checkpoint_now()
         ship_all(log, open_target(url))
@@ -153,8 +155,114 @@ def test_a_folder_that_cannot_be_written_is_said(log, tmp_path):
     """In one line."""
     (tmp_path / "file").write_bytes(b"")
 
-    with pytest.raises(CopyError, match="the folder cannot be written"):
-        ship_all(log, open_target(f"file://{tmp_path}/file"))
+    with pytest.raises(CopyError, match="the folder cannot be written: Not a directory"):
+        ship_all(log, open_target(f"file://{tmp_path}/file/copy"))
+
+
+def test_a_disk_that_takes_no_more_keeps_what_was_whole(log, url, folder, event_factory):
+    """No half of a file is left, the last checkpoint is as it was, and the next stream goes on."""
+    ship_all(log, open_target(url))
+    before = {each.name: each.read_bytes() for each in folder.iterdir()}
+    log.append([event_factory(writer_seq=42)])
+    log.checkpoint_now()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    target = open_target(url)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limits[1]))
+    try:
+        with pytest.raises(CopyError, match="the folder cannot be written: File too large"):
+            ship_all(log, target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    after = {each.name: each.read_bytes() for each in folder.iterdir()}
+    shipped = ship_all(log, open_target(url))
+
+    assert after == before
+    assert rows_of(folder) == [*range(shipped.size)]
+
+
+@pytest.mark.parametrize("name", ["trail.jsonl", "trail.parquet", "file"])
+@pytest.mark.parametrize("opened", [open_target, open_copy])
+def test_a_file_is_no_folder(opened, tmp_path, name):
+    """Whoever wants lines of JSON in it is told what there is, before a folder of that name is."""
+    (tmp_path / "file").write_bytes(b"")
+
+    with pytest.raises(ValueError, match="names a folder, in which there are Parquet files"):
+        opened(f"file://{tmp_path}/{name}")
+
+
+def test_a_folder_that_is_not_there_is_no_copy(tmp_path):
+    """And no empty one either."""
+    with pytest.raises(CopyError, match="the folder is not there"):
+        list(open_copy(f"file://{tmp_path}/other").records())
+
+
+def rows_of(folder):
+    """Return the numbers of the events in all files, however often."""
+    copy = open_copy(f"file://{folder}")
+    return sorted(each.seq for each in copy.records() if each.kind == "event")
+
+
+@pytest.mark.parametrize("gone", [[1], [0, 1], [0, 2], [1, 2], [2]])
+def test_files_that_were_removed_are_sent_again(log, url, folder, event_factory, gone):
+    """Each event is there once, in whatever file, and the last checkpoint is beside."""
+    files = in_three_files(log, url, folder, event_factory)
+    (beside,) = folder.glob("*.checkpoint")
+    newest = beside.read_bytes()
+    for each in gone:
+        files[each].unlink()
+    missing = verify_copy(open_copy(url), NOW_US)
+    shipped = ship_all(log, open_target(url))
+    found = verify_copy(open_copy(url), NOW_US, checkpoints=[newest.decode()])
+
+    assert missing.state == "tampered"
+    assert found.state == "loss"  # which the log declares
+    assert rows_of(folder) == [*range(shipped.size)]
+    assert beside.read_bytes() == newest
+    assert found.signed == shipped.size
+
+
+def test_a_stream_that_is_killed_as_it_sends_again_leaves_the_newest_checkpoint(
+    log, url, folder, event_factory
+):
+    """It is beside the files while what it covers is sent again."""
+    files = in_three_files(log, url, folder, event_factory)
+    (beside,) = folder.glob("*.checkpoint")
+    newest = beside.read_bytes()
+    files[0].unlink()
+    next(ship(log, open_target(url)))
+
+    assert files[0].exists()
+    assert beside.read_bytes() == newest
+
+
+def test_first_files_may_be_moved_away(log, url, folder, event_factory):
+    """They are not sent again, nor is what was streamed since."""
+    files = in_three_files(log, url, folder, event_factory)
+    for each in sorted(folder.glob("*.parquet")):
+        if each < files[1]:
+            each.unlink()
+    kept = rows_of(folder)
+    ship_all(log, open_target(url))
+
+    assert rows_of(folder) == kept
+    assert kept[0] > 0
+
+
+def test_what_retention_removed_is_looked_for_once(log, url, folder, event_factory):
+    """A file without events stands for it, and the next stream goes on at the end."""
+    target = open_target(url)
+    ship_all(log, target)
+    (last,) = [each for each in records_of(url) if each.kind == "event"][-1:]
+    later = last._replace(seq=last.seq + 10)
+    target.send([later])
+    found = open_target(url)
+
+    assert found.resume_at(last.origin) == later.seq + 1
+    assert rows_of(folder)[-2:] == [last.seq, later.seq]
+
+
+def records_of(url):
+    return [*open_copy(url).records()]
 
 
 @pytest.mark.parametrize("url", ["file://", "file:///x?y=1", "nothing", "http://x/y"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -175,7 +176,13 @@ Says: TypeAlias = Callable[[Any, dict[str, Any], Memo], Statements | Later]
 
 _MOST_KEPT_BYTES: Final = 65_536
 
-_OPTIONS: Final = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+# Its own way with dataclasses leaves out fields with an underscore, and shows what is no field.
+_OPTIONS: Final = (
+    orjson.OPT_SORT_KEYS
+    | orjson.OPT_NON_STR_KEYS
+    | orjson.OPT_SERIALIZE_NUMPY
+    | orjson.OPT_PASSTHROUGH_DATACLASS
+)
 
 
 def canonical(value: Any) -> bytes:
@@ -238,7 +245,7 @@ def _hex(value: Any) -> str:
 
 
 def _pattern(value: Any) -> Any:
-    return value.pattern
+    return value.pattern, value.flags
 
 
 _PLAIN: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
@@ -257,8 +264,10 @@ def _plain(value: Any) -> Any:
 
 
 @lru_cache(1_024)
-def _maker(kind: type) -> Callable[[Any], Any]:
+def _maker(kind: Any) -> Callable[[Any], Any]:
     """Return what makes JSON types of the objects of a class."""
+    if is_dataclass(kind):
+        return partial(_fields, [each.name for each in fields(kind)])
     for kinds, make in _PLAIN:
         if issubclass(kind, kinds):
             return make
@@ -266,16 +275,32 @@ def _maker(kind: type) -> Callable[[Any], Any]:
         return methodcaller("tolist")
     if hasattr(kind, "__iter__") and not kind.__dictoffset__:
         return list
+    if hasattr(kind, "__pydantic_extra__"):
+        known: Mapping[str, Any] = getattr(kind, "__pydantic_fields__", {})
+        names = frozenset(name for name, each in known.items() if not each.exclude)
+        computed = frozenset(getattr(kind, "__pydantic_computed_fields__", ()))
+        return partial(_of_model, names, computed)
     slots = [each for base in kind.__mro__ for each in _slots(base)]
-    public = [each for each in slots if each[:1] != "_"]
-    look = partial(_attributes, public, slots)
-    # No field of pydantic's begins with an underscore.
-    is_model = hasattr(kind, "__pydantic_fields__") and not public
-    return partial(_fields, look) if is_model else look
+    return partial(_attributes, [each for each in slots if each[:1] != "_"], slots)
 
 
-def _fields(look: Callable[[Any], Any], value: Any) -> Any:
-    return value.__dict__ or look(value)
+def _fields(names: Sequence[str], value: Any) -> dict[str, Any]:
+    return {each: getattr(value, each, None) for each in names}
+
+
+def _of_model(names: frozenset[str], computed: frozenset[str], value: Any) -> dict[str, Any]:
+    """
+    Return what pydantic stores of a model: its fields, and what it was given besides.
+
+    Beside the fields stand values that are computed when they are first wanted. A computed field is
+    stored, and where others are allowed it comes back as one of those.
+    """
+    own: dict[str, Any] = value.__dict__
+    others: dict[str, Any] = value.__pydantic_extra__ or {}
+    if not others and own.keys() == names:
+        return own
+    shown = {name: its for name, its in own.items() if name in names}
+    return shown | {name: its for name, its in others.items() if name not in computed}
 
 
 def _attributes(public: list[str], slots: list[str], value: Any) -> dict[str, Any]:

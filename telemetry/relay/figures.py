@@ -37,10 +37,17 @@ _END_S = 0.25
 
 
 class _Told(msgspec.Struct, frozen=True):
-    """The samples of a process, and when they held, seconds since 1970."""
+    """
+    The samples of a process.
+
+    Attributes:
+        at: When they held, seconds since 1970, as earlier releases ask.
+        turn: How often the process had said them before: a sign of life while its clock stands.
+    """
 
     at: float
     samples: tuple[Sample, ...]
+    turn: int = 0
 
 
 _NOTHING_TOLD = _Told(0.0, ())
@@ -65,7 +72,7 @@ class FiguresTeller:
         self._folder = folder
         self._read = read
         self._clock = clock
-        self._fd = -1
+        self._fd, self._turn = -1, 0
         self.forked()
         reset_after_fork(self)
 
@@ -97,7 +104,9 @@ class FiguresTeller:
         Raises:
             OSError: There is no room for them.
         """
-        told = record(self._marker, _encode(_Told(self._clock(), tuple(self._read()))))
+        said = _Told(self._clock(), tuple(self._read()), self._turn)
+        self._turn += 1
+        told = record(self._marker, _encode(said))
         if self._fd == -1:
             self._fd = self._begun(writer_id, told)
         else:
@@ -146,8 +155,9 @@ class _Teller:
     fd: int
     data: bytes = b""
     told: _Told = _NOTHING_TOLD
+    told_at: float = 0.0
 
-    def read(self) -> None:
+    def read(self, now: float) -> None:
         data = os.pread(self.fd, os.fstat(self.fd).st_size, 0)
         if data == self.data:
             return
@@ -156,7 +166,7 @@ class _Teller:
         if found is None:
             return  # it is being written: what was read last holds until the next look
         with suppress(msgspec.MsgspecError):  # of another release
-            self.data, self.told = data, _decode(found.payload)
+            self.data, self.told, self.told_at = data, _decode(found.payload), now
 
 
 class WritersFigures:
@@ -164,10 +174,10 @@ class WritersFigures:
     The figures of all processes of a folder.
 
     Args:
-        clock: Seconds since 1970.
+        clock: Monotonic seconds: how long a process is silent is not told by what it says itself.
     """
 
-    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder = folder
         self._clock = clock
         self._tellers: dict[Path, _Teller] = {}
@@ -181,7 +191,7 @@ class WritersFigures:
                     self._tellers[path] = _Teller(os.open(path, os.O_RDWR | os.O_CLOEXEC))
         for path, teller in [*self._tellers.items()]:
             is_gone = is_free(teller.fd)  # before its last words are read
-            teller.read()
+            teller.read(self._clock())
             if is_gone:
                 self._keep(teller.told.samples)
                 path.unlink(missing_ok=True)
@@ -192,7 +202,7 @@ class WritersFigures:
         yield from self._counted
         now = self._clock()
         for teller in [*self._tellers.values()]:
-            is_silent = now - teller.told.at > SILENT_AFTER_S
+            is_silent = now - teller.told_at > SILENT_AFTER_S
             for sample in teller.told.samples:
                 # A counter that goes away and comes back looks like a restart to Prometheus.
                 if sample.kind == "counter" or not is_silent:

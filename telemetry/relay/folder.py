@@ -84,9 +84,14 @@ def last_beat(folder: Path) -> Beat | None:
 
 
 def silent_s(folder: Path, clock: Callable[[], float] = time.time) -> float | None:
-    """Return the seconds since the latest sign of life; None: there never was one."""
+    """
+    Return the seconds since the latest sign of life; None: there never was one.
+
+    Of a sign from a time that is to come it is not known when it was given: as long ago, at least,
+    as clocks disagree, since whoever lives soon gives another by the clock as it is now.
+    """
     try:
-        return max(0.0, clock() - (folder / _BEAT).stat().st_mtime)
+        return abs(clock() - (folder / _BEAT).stat().st_mtime)
     except OSError:
         return None
 
@@ -112,7 +117,7 @@ def standing(folder: Path, clock: Callable[[], float] = time.time) -> RelayState
     if found is None:
         said = f"no relay reads {folder}: {start}"
         return RelayState(problem=said, is_alive=False, detail=f"{said}; {waiting}")
-    age_s = max(0.0, clock() - found.at)
+    age_s = abs(clock() - found.at)  # see `silent_s`
     if age_s > SILENT_AFTER_S:
         said = f"the relay of {folder} was last seen {age_s:,.0f} s ago: {start}"
         return RelayState(problem=said, is_alive=False, detail=f"{said}; {waiting}")

@@ -89,6 +89,7 @@ class Relay:
         content: Makes the content of what was content.
         faults: Where errors of its own are noted.
         clock: Seconds since 1970.
+        ticks: Monotonic seconds.
     """
 
     def __init__(
@@ -101,19 +102,20 @@ class Relay:
         content: MakeContent,
         faults: Faults | None = None,
         clock: Callable[[], float] = time.time,
+        ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = folder
         self._drain = drain
         self._rings = rings
         self._content = content
-        self._clock = clock
+        self._clock, self._ticks = clock, ticks
         self._lock = lock
         self._sources: dict[str, EventSource] = {}
         self._unreadable: dict[str, str] = {}
         self._dropped: dict[str, int] = {}
         self._needed: dict[str, float] = {}
         self._damaged = 0
-        self._figures = WritersFigures(folder, clock)
+        self._figures = WritersFigures(folder, ticks)
         self._faults = faults = faults or Faults()
         self.feeds = [
             Feed(sink.name, drain, folder=folder, sources=self.sources, faults=faults, clock=clock)
@@ -276,7 +278,7 @@ class Relay:
             if excess > 0:
                 needed.append(each)
             excess -= each.size_bytes()
-        now = self._clock()
+        now = self._ticks()  # what is left out is lost: not on a wall clock's word
         self._needed = {each.name: self._needed.get(each.name, now) for each in needed}
         for each in needed:
             if now - self._needed[each.name] >= PATIENCE_S:

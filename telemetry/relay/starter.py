@@ -74,7 +74,8 @@ class RelayStarter:
 
     def look(self, now_ns: int) -> None:
         """Have a thread start a relay if the last one has died. *now_ns* is since 1970."""
-        if now_ns < self._due_ns:
+        # A clock that was ahead for one event does not put off the next look by as much.
+        if 0 < self._due_ns - now_ns <= _LOOK_NS:
             return
         self._due_ns = now_ns + _LOOK_NS
         silence_s = silent_s(self._folder)

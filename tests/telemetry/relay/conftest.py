@@ -69,12 +69,13 @@ class Driven:
     def __init__(self, folder: Path, sinks: Sequence[object]) -> None:
         self.drain = Drain(sinks, limits=relay.LIMITS, keys=KEYS)
         self.lock = take_folder(folder)
-        self.now = 1_700_000_060.0
+        self.now, self.ticks = 1_700_000_060.0, 60.0
         self.relay = relay.Relay(
             *(folder, self.lock, self.drain),
             rings=[KEYS],
             content=content_again,
             clock=lambda: self.now,
+            ticks=lambda: self.ticks,
         )
 
     def step(self, *sinks: str) -> bool:

@@ -113,12 +113,36 @@ def test_of_a_silent_process_only_what_it_has_counted_is_shown(teller, figures, 
     """It may hang as a whole, and speak again."""
     process = teller([IN_FLIGHT.sample(1), LATE.sample(3)])
     process.tell(A)
+    figures.look()
     clock.now_s += SILENT_AFTER_S + 0.1
     silent = shown(figures)
     process.tell(A)
 
     assert silent == [(LATE.name, 3)]
     assert len(shown(figures)) == 2
+
+
+def test_a_process_whose_clock_stands_is_heard(folder, figures, clock):
+    """It lives while it speaks."""
+    process = FiguresTeller(folder, lambda: [IN_FLIGHT.sample(1)], lambda: 1_000.0)
+    for _ in range(3):
+        process.tell(A)
+        assert shown(figures) == [(IN_FLIGHT.name, 1)]
+        clock.now_s += SILENT_AFTER_S - 0.1
+    process.forked()
+
+
+@pytest.mark.parametrize("step_s", [86_400.0, -86_400.0, 10**9, -(10**9)])
+def test_a_process_whose_clock_is_another_is_silent_when_it_is(figures, clock, folder, step_s):
+    """Its figures are shown while it speaks, and no longer, whatever time it takes it to be."""
+    process = FiguresTeller(folder, lambda: [IN_FLIGHT.sample(1)], lambda: clock.now_s + step_s)
+    process.tell(A)
+    speaking = shown(figures)
+    clock.now_s += SILENT_AFTER_S + 0.1
+
+    assert speaking == [(IN_FLIGHT.name, 1)]
+    assert shown(figures) == []
+    process.forked()
 
 
 def test_a_forked_child_speaks_for_itself(teller, figures, folder):

@@ -16,6 +16,7 @@ from mnemoscope.telemetry.queue.folder import files_in
 from mnemoscope.telemetry.queue.writer import QueueWriter
 from mnemoscope.telemetry.relay import relay as relay_module
 from mnemoscope.telemetry.relay.folder import (
+    SILENT_AFTER_S,
     Beat,
     FolderTakenError,
     beat,
@@ -30,6 +31,7 @@ from tests.kit.patience import GIVE_UP_S, until
 from .conftest import KEYS, MIB, KeepingSink, ListedSink
 
 A, B = "a" * 16, "b" * 16
+DAY_S = 86_400.0
 
 
 def fill(writer, event_factory, numbers, writer_id=A, **fields):
@@ -213,13 +215,29 @@ def test_a_sink_that_is_behind_makes_room_for_the_others(driven, writers, event_
     fill(writer, event_factory, range(1, 181), content=big)
     relay.work("keeping")
     before = len(files_in(folder))
-    relay.now += relay_module.PATIENCE_S
+    relay.ticks += relay_module.PATIENCE_S
     relay.work("keeping")
     relay.work()
 
     assert keeping.numbers == [*range(1, 181)]
     assert (before, len(files_in(folder))) == (2, 1)
     assert behind.numbers == [*range(relay.relay.feeds[0].skipped + 1, 181)]
+
+
+@pytest.mark.parametrize("step_s", [DAY_S, -DAY_S, 3_650 * DAY_S, -3_650 * DAY_S])
+def test_a_clock_that_is_set_has_nothing_left_out(driven, writers, event_factory, step_s):
+    """How long room has been needed is lived through, and not read off a wall clock."""
+    big, writer = content_again("x" * 10_000), writers()
+    behind, keeping = ListedSink("behind"), KeepingSink()
+    relay = driven(behind, keeping)
+    fill(writer, event_factory, range(1, 181), content=big)
+    relay.work("keeping")
+    for _ in range(3):
+        relay.now += step_s
+        relay.work("keeping")
+    relay.work()
+
+    assert behind.numbers == keeping.numbers == [*range(1, 181)]
 
 
 def test_no_room_is_made_of_what_the_audit_trail_has_not_taken(
@@ -231,7 +249,7 @@ def test_no_room_is_made_of_what_the_audit_trail_has_not_taken(
     relay = driven(behind, keeping)
     fill(writer, event_factory, range(1, 181), content=big)
     relay.relay.look()
-    relay.now += relay_module.PATIENCE_S
+    relay.ticks += relay_module.PATIENCE_S
     relay.work()
 
     assert behind.numbers == keeping.numbers == [*range(1, 181)]
@@ -247,7 +265,7 @@ def test_a_sink_that_is_behind_loses_the_oldest_of_what_the_dead_left(
     writer.close()
     relay = driven(behind)
     relay.relay.look()
-    relay.now += relay_module.PATIENCE_S
+    relay.ticks += relay_module.PATIENCE_S
     relay.relay.look()
     relay.relay.look()
 
@@ -309,7 +327,7 @@ def test_it_runs_until_it_is_told_to_stop(folder, driven, writers, event_factory
     try:
         fill(writer, event_factory, range(1, 11))
         delivered = until(lambda: sink.numbers == [*range(1, 11)])
-        is_seen = until(lambda: silent_s(folder, lambda: made.now) == 0)
+        is_seen = until(lambda: silent_s(folder) < SILENT_AFTER_S)
     finally:
         stopping.set()
         thread.join()
@@ -335,6 +353,16 @@ class TestStanding:
         beat(folder, Beat(pid=7, at=1_000.0))
 
         assert "was last seen 500 s ago" in standing(folder, lambda: 1_500.0).problem
+
+    @pytest.mark.parametrize("ahead_s", [SILENT_AFTER_S + 1, DAY_S, 3_650 * DAY_S])
+    def test_a_sign_from_a_time_to_come_is_none_of_life(self, folder, ahead_s):
+        """The clock was set back: whoever lives gives another by it, and the dead do not."""
+        folder.mkdir(mode=0o700)
+        beat(folder, Beat(pid=7, at=1_000.0 + ahead_s))
+        at = (folder / "beat.json").stat().st_mtime
+
+        assert not standing(folder, lambda: 1_000.0).is_alive
+        assert silent_s(folder, lambda: at - ahead_s) > SILENT_AFTER_S
 
     def test_it_is_behind(self, folder):
         """It lives, and says who holds it up."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -161,17 +162,17 @@ def _document(
 
 def _show(documents: Sequence[dict[str, Any]], *, json: bool) -> None:
     console = Console(highlight=False)
+    # A line is one for scripts, however long.
+    line = partial(console.print, markup=False, soft_wrap=not console.is_terminal)
     if json:
         print_json(documents)
         return
     if not documents:
         say("no such run is on record")
     for each in documents:
-        console.print(f" run {each['run']}", markup=False)
+        line(f" run {each['run']}")
         for step in each["route"] if len(documents) == 1 else ():
-            console.print(f"   {step['step']:>4}  {step['text']}", markup=False)
+            line(f"   {step['step']:>4}  {step['text']}")
         for found in each["findings"]:
             at = f"step {found['at']['step']}: " if found["at"] else ""
-            console.print(
-                f" {found['answer']:<12} {found['check']:<7} {at}{found['said']}", markup=False
-            )
+            line(f" {found['answer']:<12} {found['check']:<7} {at}{found['said']}")

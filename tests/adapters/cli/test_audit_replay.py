@@ -75,6 +75,14 @@ def test_the_route_of_a_run_is_shown(app, replay):
     assert shown.splitlines()[:4] == [" run t", "      1  think", "      2  act", "      3  think"]
 
 
+def test_a_line_is_one_in_a_pipe(app, replay):
+    """However long: a script reads it."""
+    play(app.graph, "a long name " * 10, SEED)
+    _code, shown = replay("--run", "a long name " * 10)
+
+    assert shown.splitlines()[0].rstrip() == f" run {'a long name ' * 10}".rstrip()
+
+
 def test_a_run_is_held_against_the_graph_that_it_is_of(app, replay):
     """Its edges and its routers say the same again."""
     play(app.graph, "t", SEED)

@@ -198,6 +198,32 @@ async def test_the_trail_has_the_stores_customer(place, has_context, is_enforced
     assert wrong == []
 
 
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+async def test_a_write_is_of_its_customer_in_anybodys_context(place, bench, events):
+    """A desk that works for one may note of another: trail and store name the same person."""
+    made = place()
+    bare = await _done(made.case.make_client())
+    client = wrapping(made.case.adapter)(bare, bench, **made.case.options)
+    with context(customer="eve", tenant="acme", agent="desk"):
+        await _done(made.write(client, "ada"))
+    (told,) = {each.subject and each.subject.hashed("test") for each in events()}
+    (stored,) = {str(each) for each in await made.owners(bare) if each}
+
+    assert stored == "ada"
+    assert told == Subject("ada", tenant="acme", keys=bench.keys).hashed("test")
+
+
+@pytest.mark.parametrize("kind", [Memory, AsyncMemory])
+async def test_a_deletion_is_of_its_customer_in_anybodys_context(kind, bench, events):
+    """Else the trail would take all of the desk's customer for forgotten, and nothing of hers."""
+    case = memory_case(kind)
+    client = wrapping(case.adapter)(await _done(case.make_client()), bench)
+    with context(customer="eve"):
+        await _done(client.delete_all(user_id="ada"))
+
+    assert [each.subject.hashed("test") for each in events()] == [_hashed("ada", bench)]
+
+
 def _hashed(customer, bench):
     return Subject(customer, tenant=None, keys=bench.keys).hashed("test")
 

@@ -27,6 +27,7 @@ logger = logging.getLogger("mnemoscope")
 
 _READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
 _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
+_CHANGES = frozenset({OperationClass.REMEMBER, OperationClass.FORGET})
 _NOBODYS = Scope()
 """Empty, and not the scope of a call outside any context, which is counted as forgotten."""
 
@@ -70,7 +71,10 @@ class Tenancy:
         if method.operation in _OF_NOBODY:
             return Faces(before=self._set_up)
         if not self._enforced:
-            return NOTHING if method.scope is no_customer else Faces(before=self.name_owner)
+            if method.scope is no_customer:
+                return NOTHING
+            is_told = method.op_class in _CHANGES and method.whose is None
+            return Faces(before=self._name_changed if is_told else self.name_owner)
         return Faces(before=self._confine, after=self._narrow if method.only else None)
 
     def name_owner(self, call: Call) -> None:
@@ -81,6 +85,14 @@ class Tenancy:
             ScopeError: They name everybody.
         """
         self._named(call)
+
+    def _name_changed(self, call: Call) -> None:
+        """Fill the scope of a change: it is of whom it names, whoever the context is for."""
+        own = call.scope.customer
+        named = self._named(call).customer
+        if named and own and id_text(named) != own:
+            others = tuple(each for each in call.scope.known if each != named)
+            call.scope = replace(call.scope, customer=named, known=(*others, own))
 
     def _refuse_owner(self, call: Call) -> None:
         """Refuse what is written for a customer, or say so once where tenancy is not enforced."""

@@ -16,7 +16,6 @@ from mnemoscope.telemetry.queue.folder import files_in
 from mnemoscope.telemetry.queue.writer import QueueWriter
 from mnemoscope.telemetry.relay import relay as relay_module
 from mnemoscope.telemetry.relay.folder import (
-    SILENT_AFTER_S,
     Beat,
     FolderTakenError,
     beat,
@@ -32,6 +31,9 @@ from .conftest import KEYS, MIB, KeepingSink, ListedSink
 
 A, B = "a" * 16, "b" * 16
 DAY_S = 86_400.0
+
+SILENT_AFTER_S = 10.0
+"""After which a relay without a sign of life is taken for dead."""
 
 
 def fill(writer, event_factory, numbers, writer_id=A, **fields):

@@ -153,13 +153,12 @@ test-faults: $(STAMP)  ## Inject every fault at a small size: DEADLINES=threads 
 	@echo "==> injected faults"
 	@$(if $(filter threads,$(DEADLINES)),MNEMOSCOPE_DEADLINE_THREADS=1) $(PY) -m pytest -n auto --dist loadgroup -m fault $(ARGS)
 
-test-wheel: $(STAMP)  ## Build the wheel, and run tests against it in an empty environment: ALL=1 for all of them
+test-wheel: $(STAMP) $(UV)  ## Build the wheel, and run tests against it in an empty environment: ALL=1 for all of them
 	@echo "==> tests against the built wheel, in an empty environment"
 	@rm -rf dist build .venv-wheel
 	@$(PY) -m build --wheel --outdir dist . >/dev/null
-	@$(PYTHON) -m venv .venv-wheel
-	@.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt "pip>=25.1"
-	@$(COMPILE) .venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls dist/*.whl)[all]" --group test
+	@$(UV) venv --quiet --clear --seed --python "$(PYTHON)" .venv-wheel
+	@$(COMPILE) $(UV) pip install --quiet --python .venv-wheel/bin/python --constraint constraints.txt "$$(ls dist/*.whl)[all]" --group test
 	@mkdir -p build/wheel-tests && cp -r pyproject.toml tests benchmarks examples docs README.md build/wheel-tests/
 	@cd build/wheel-tests && ../../.venv-wheel/bin/python -m pytest -n $(WORKERS) --dist loadgroup -q -m "not fault and not long" $(if $(ALL),$(NOT_OF_THE_WHEEL),$(OF_THE_WHEEL))
 

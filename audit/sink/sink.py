@@ -478,13 +478,12 @@ class AuditSink:
     def _leave_overflow(self) -> None:
         """Close the file of what was spilled: it is taken over as that of another process is."""
         overflow = self._overflow
-        if overflow is None:
+        if overflow is None or (path := overflow.file_path) is None or not overflow.pending:
             return
         with self._overflow_guard:
-            if overflow.pending and (path := overflow.file_path) is not None:
-                size_bytes = overflow.size_bytes
-                self._left[path] = SpoolStats(overflow.pending, size_bytes, size_bytes)
-                overflow.close()
+            size_bytes = overflow.size_bytes
+            self._left[path] = SpoolStats(overflow.pending, size_bytes, size_bytes)
+            overflow.close()
 
     def _adopt(self, spool: Spool) -> bool:
         # First what they left, then what is missing: else a loss would be declared that is on the

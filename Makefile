@@ -8,7 +8,7 @@ UV = .venv-uv/bin/uv
 # Where it is set, each process compiles and rewrites all that it imports: half of what collecting takes.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Tests need a Redis that its package compiles: unoptimised and by all processors, in a fifth of the time.
+# Tests need a Redis that its package compiles: unoptimised, by two processors, that takes a third of the time.
 COMPILE = MAKEFLAGS=-j$(shell getconf _NPROCESSORS_ONLN) OPTIMIZATION=-O0
 
 # Long conversations in LoCoMo's form, which are not part of this project.

@@ -179,9 +179,7 @@ class Tenancy:
             raise
         except Exception as exc:  # noqa: BLE001 - unlike describing, this fails closed
             self._faults.note("guard.confine", exc)
-            raise self._refusal(
-                call, "could not be confined to its customer's memories", exc
-            ) from None
+            raise self._refusal(call, _NOT_CONFINED, exc) from None
 
     @staticmethod
     def _is_narrow(call: Call) -> bool:

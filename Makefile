@@ -179,6 +179,9 @@ test-collector: $(STAMP)  ## Send our OTLP and logs through a real OpenTelemetry
 	@echo "==> tests with a real OpenTelemetry Collector"
 	@COLLECTOR_TESTS=1 $(PY) -m pytest -n 2 -q tests/collector $(ARGS)
 
+programs:  ## Build what the tests of Collector and chart start
+	@! command -v go >/dev/null || $(MAKE) --no-print-directory build/collector build/cluster
+
 # Of Go's modules, at the versions of go.sum: Helm, kubeconform, and what admits pods in a cluster.
 build/cluster: tests/kit/cluster/main.go tests/kit/cluster/go.mod tests/kit/cluster/go.sum
 	@echo "==> building Helm and kubeconform (once; some minutes)"
@@ -207,15 +210,21 @@ soak: $(STAMP)  ## Work for two million operations and see whether memory is fla
 journal-histories: $(STAMP)  ## Try the journal against 10,000 random histories of stores, processes and disks
 	@JOURNAL_HISTORIES=10000 $(PY) -m pytest -n auto -q -k histories tests/memory/journal/test_journal_model.py $(ARGS)
 
+# Two at a time: each of them works on one processor.
 lint: $(STAMP)  ## Check style, types (mypy and pyright, strict) and imports
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-types lint-style
+
+lint-style:
 	@echo "==> ruff"
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
 	@echo "==> mypy"
 	@$(VENV)/bin/mypy && MYPYPATH=grafana $(VENV)/bin/mypy grafana/*.py
-	@echo "==> pyright"
-	@$(VENV)/bin/pyright --pythonpath $(PY)
 	@echo "==> users' mistakes, under both"
 	@$(PY) tests/typing/check.py
+
+lint-types:
+	@echo "==> pyright"
+	@$(VENV)/bin/pyright --pythonpath $(PY)
 
 bench: $(STAMP) $(UV)  ## Measure what a guarded call costs
 	@$(PY) -m benchmarks.cost $(ARGS)

@@ -79,8 +79,8 @@ def alone() -> dict[str, list[str | None]]:
     return exported([])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", ["sorted", "reversed", "shuffled 1", "shuffled 2"])
-@pytest.mark.long_but("sorted")
 def test_no_module_takes_the_place_of_an_exported_name(alone, order):
     """``from mnemoscope.memory import observe`` gives the decorator in every module."""
     names = modules()

@@ -10,16 +10,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 OURS = re.compile(r"mnemoscope(\.\w+)+")
+IMPORT = re.compile("(?:import|from) mnemoscope")
 FOLDERS = ("adapters", "audit", "docs", "examples", "grafana", "memory", "telemetry", "tests")
 
 
 def programs() -> Iterator[tuple[str, ast.Module]]:
     """Yield the programs in strings that import ours, each with its place."""
     for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
-        for each in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        if not IMPORT.search(text):
+            continue
+        for each in ast.walk(ast.parse(text)):
             if not isinstance(each, ast.Constant) or not isinstance(each.value, str):
                 continue
-            if "import mnemoscope" not in each.value and "from mnemoscope" not in each.value:
+            if not IMPORT.search(each.value):
                 continue
             try:
                 program = ast.parse(each.value)

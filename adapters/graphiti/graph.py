@@ -17,6 +17,7 @@ from graphiti_core.search.search_config import SearchResults
 from pydantic import BaseModel
 
 from ...memory import api
+from ...memory.subject_data.records import UncertainOwnerError
 from ..toolkit.owned_records import kept_of
 from ..toolkit.type_guards import is_dict, is_list
 
@@ -161,6 +162,8 @@ class GraphData:
         self._is_kuzu = self._driver.provider is GraphProvider.KUZU
 
     async def _places(self, group: str) -> list[tuple[Any, Any]]:
+        if group in _NOBODY:
+            raise UncertainOwnerError("this customer's id is the group of what has none")
         graphs = [self._driver]
         kinds = _KINDS[: -1 if self._is_kuzu else None]  # its sagas lack columns
         if self._driver.provider is GraphProvider.FALKORDB:

@@ -47,6 +47,7 @@ _TAG: Any = filters.Tag
 _ONE_TAG = re.compile(r"(?:[^|\\]|\\.)+", re.DOTALL)
 _FORM = "make filters by redisvl's Tag, Text, Num and Geo, and join them by & and |"
 _INVALID = ("syntax error", "error parsing", "unknown argument", "invalid")
+_CUT_AT_BYTES = 4_096
 _KINDS = (ValueError, TypeError, AttributeError, DataError)
 
 
@@ -96,9 +97,11 @@ class IndexRecords(owned.OwnedRecords):
         self.tags = {x for x, each in fields.items() if is_hash and each.type == "tag"}
         self.tag = fields[key].attrs if key in fields and fields[key].type == "tag" else None
 
-    def _is_owner(self, value: Any) -> bool:
-        is_word = super()._is_owner(value) and value == value.strip() != "" and value.isprintable()
-        return is_word and getattr(self.tag, "separator", ",") not in value
+    def is_owner(self, value: Any) -> bool:
+        """Tell whether *value* can be one tag: Redis strips and splits them, and cuts long ones."""
+        is_word = super().is_owner(value) and value == value.strip() != "" and value.isprintable()
+        is_one = is_word and getattr(self.tag, "separator", ",") not in value
+        return is_one and len(value.encode()) < _CUT_AT_BYTES
 
     def _filters(self, arguments: api.Arguments) -> list[Any]:
         return [_filter_of(x) for name in _QUERIES for x in owned.many(arguments.get(name))]
@@ -179,7 +182,7 @@ class IndexRecords(owned.OwnedRecords):
             mine = _TAG(self.key or "") == customer
             return _changed(query, str(mine) if text == "*" else f"(({text}) {mine})")
 
-        if not self._is_owner(customer):
+        if not self.is_owner(customer):
             raise api.ScopeError("tenancy is enforced, and this customer's id cannot be one tag")
         changed: dict[str, Any] = {"data": self.owned(arguments, customer)}
         for name in arguments.keys() & {*_QUERIES}:
@@ -249,6 +252,8 @@ class IndexData(ListedRecords):
             raise UncertainOwnerError("Redis has not indexed all records: see FT.INFO")
 
     async def _listed(self, customer: str, offset: int) -> list[owned.VectorRow]:
+        if not self._records.is_owner(customer):
+            raise UncertainOwnerError("this customer's id cannot be one tag")
         query = queries.FilterQuery(_TAG(self._key or "") == customer)
         rows = _rows(await resolve(self._index.query(query.paging(offset, api.PAGE_SIZE))))
         for row, hidden in ((row, name) for row in rows for name in {"id", *self._records.vectors}):

@@ -185,11 +185,11 @@ class OwnedRecords:
         owners = [self.owner(each.metadata) for each in self.written(arguments)]
         demanded = (owner for each in self._filters(arguments) for owner in self._demanded(each))
         named = [each for each in (*owners, *demanded) if each is not None]
-        if not all(map(self._is_owner, named)):
+        if not all(map(self.is_owner, named)):
             raise ScopeError(f"{self.key!r} must be the id of one customer, as text")
         return Scope(customer=named[0] if len(set(named)) == 1 else None)
 
-    def _is_owner(self, value: Any) -> bool:
+    def is_owner(self, value: Any) -> bool:
         """Tell whether *value* can be the id of one customer."""
         return isinstance(value, str) and value != "*"
 

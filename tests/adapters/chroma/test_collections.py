@@ -24,6 +24,7 @@ from tests.kit.chroma_cases import (
     new_collection,
     written,
 )
+from tests.kit.hostile_ids import HOSTILE_IDS, check_apart, text_of, texts_in
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.remains import found_in
 
@@ -220,6 +221,24 @@ def test_another_customers_records_are_not_found_replaced_or_removed(bare, enfor
             with pytest.raises(ScopeError):
                 call()
     assert bare.get()["documents"] == ["likes oolong", "likes rooibos"]
+
+
+@pytest.mark.parametrize("tenancy", ["observe", "enforce"])
+def test_customers_with_ids_of_any_kind_are_apart(bare, tenancy):
+    """Nobody finds, is shown or loses another's record, whatever a filter makes of an id."""
+    with scope_for_tests(tenancy=tenancy) as (scope, _sink):
+        store = scope.guard(bare, adapter=ADAPTER, owner_key="customer")
+        for each in HOSTILE_IDS:
+            one = {"ids": [text_of(each)], "embeddings": [VECTOR], "documents": [text_of(each)]}
+            with context(customer=each):
+                store.add(**one, metadatas=[{"customer": each}])
+        for each in HOSTILE_IDS:
+            asked = {} if tenancy == "enforce" else {"where": {"customer": each}}
+            with context(customer=each):
+                near = store.query(query_embeddings=[VECTOR], n_results=99, **asked)
+                assert [*map(texts_in, (store.get(**asked), near))] == [{text_of(each)}] * 2
+
+        asyncio.run(check_apart(provider_of(scope), HOSTILE_IDS, bare.get))
 
 
 def test_what_names_no_owner_is_written_as_the_contexts_customers(bare, enforced):

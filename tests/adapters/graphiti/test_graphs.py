@@ -16,6 +16,7 @@ import pytest
 from mnemoscope.memory import Origin, ScopeError, Trust, context
 from mnemoscope.memory.api import DataSubject, Status
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.hostile_ids import HOSTILE_IDS, check_apart, text_of, texts_in
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.remains import found_in
 
@@ -333,6 +334,25 @@ async def test_a_customer_finds_their_own_group_only(bare, enforced):
         for groups in ([CUSTOMER], [OTHER, CUSTOMER], [""]):
             with pytest.raises(ScopeError, match=r"another customer|not the customer's"):
                 await graph.search("oolong", group_ids=groups)
+
+
+async def test_customers_with_ids_of_any_kind_are_apart(bare, enforced):
+    """Nobody finds, is shown or loses another's facts; most such ids are no name of a group."""
+    scope, _sink = enforced
+    graph, kept = scope.guard(bare, adapter=ADAPTER), []
+    for each in (each for each in HOSTILE_IDS if len(each) < 99):
+        with context(customer=each), contextlib.suppress(GroupIdValidationError):
+            await graph.add_episode(**episode("tea", each, episode_body=f"guest {text_of(each)}"))
+            kept.append(each)
+    for each in kept:
+        with context(customer=each):
+            assert {one.group_id for one in await graph.search("guest likes tea")} <= {each}
+            assert texts_in(await graph.retrieve_episodes(NOW)) == {text_of(each)}
+
+    await check_apart(provider_of(scope), kept[:5])
+    assert kept == ["ada", "ada\n", "ADA", "-ada", "a_", "i", "None", "0", "true"]
+    with pytest.raises(Exception, match="what has none"):
+        await provider_of(scope).erase(DataSubject(customer="_"))
 
 
 async def test_what_names_no_group_is_added_to_the_customers(kuzu, enforced):

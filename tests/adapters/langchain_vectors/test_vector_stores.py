@@ -6,6 +6,7 @@ import asyncio
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Event
 
@@ -18,6 +19,7 @@ from sqlalchemy import NullPool
 from mnemoscope.memory import ConfigurationError, ScopeError, context
 from mnemoscope.memory.api import DataSubject, Status
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.hostile_ids import HOSTILE_IDS, check_apart, text_of, texts_in
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.remains import found_in
 from tests.kit.vector_store_cases import ADAPTER, WordCounts
@@ -75,7 +77,8 @@ def bare(request, tmp_path):
     if request.param == "memory":
         return InMemoryVectorStore(WordCounts())
     if request.param == "chroma":
-        return Chroma("notes", WordCounts(), persist_directory=str(tmp_path / "chroma"))
+        folder = tmp_path / uuid.uuid4().hex  # Chroma keeps what it knows of a folder that is gone
+        return Chroma("notes", WordCounts(), persist_directory=str(folder))
     return pgvector(request.getfixturevalue("postgres_url"))
 
 
@@ -251,6 +254,25 @@ def test_another_customers_documents_are_not_found_replaced_or_removed(bare, enf
         with pytest.raises(ScopeError, match="must be the context's customer"):
             store.add_documents([*notes("x"), *notes("y", customer="c-43")])
     assert [each.page_content for each in bare.get_by_ids([mine.id])] == ["likes oolong"]
+
+
+@pytest.mark.parametrize("tenancy", ["observe", "enforce"])
+def test_customers_with_ids_of_any_kind_are_apart(bare, tenancy):
+    """Nobody finds, is shown or loses another's document, whatever a filter makes of an id."""
+    connects = hasattr(bare, "session_maker")  # for each call; and PostgreSQL takes no null
+    ids = [each for each in HOSTILE_IDS[::2] if "\0" not in each] if connects else HOSTILE_IDS
+    with scope_for_tests(tenancy=tenancy) as (scope, _sink):
+        store = scope.guard(bare, owner_key="customer")
+        for each in ids:
+            with context(customer=each):
+                store.add_documents(notes(text_of(each), customer=each), ids=[text_of(each)])
+        for each in ids:
+            asked = {} if tenancy == "enforce" else {"filter": {"customer": each}}
+            with context(customer=each):
+                assert texts_in(store.similarity_search("tea", k=99, **asked)) == {text_of(each)}
+
+        stored = partial(bare.get_by_ids, [*map(text_of, ids)])
+        asyncio.run(check_apart(provider_of(scope), ids, stored))
 
 
 def test_what_names_no_owner_is_written_as_the_contexts_customers(bare, enforced):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
+from functools import partial
 from threading import Event
 
 import pytest
@@ -14,6 +16,7 @@ from redisvl.query.filter import FilterExpression, Num, Tag, Text
 from mnemoscope.memory import ConfigurationError, ScopeError, context
 from mnemoscope.memory.api import DataSubject, Status
 from mnemoscope.memory.testing import scope_for_tests
+from tests.kit.hostile_ids import HOSTILE_IDS, check_apart, text_of, texts_in, told
 from tests.kit.patience import GIVE_UP_S
 from tests.kit.redis_cases import ADAPTER, FIELDS, VECTOR, record
 from tests.kit.remains import found_in
@@ -270,6 +273,43 @@ def test_an_owner_is_one_tag(owner, notes, bare):
     """Redis splits tags, strips them and ends them at a null character: such ids are refused."""
     with pytest.raises(ScopeError, match="must be the id of one customer"):
         notes.load([one(bare, "tea", customer=owner)])
+
+
+@pytest.mark.parametrize("tenancy", ["observe", "enforce"])
+def test_customers_with_ids_of_any_kind_are_apart(bare, tenancy):
+    """Nobody finds, is shown or loses another's record, and what cannot be one tag is refused."""
+    kept = []
+    with scope_for_tests(tenancy=tenancy, **UNHURRIED) as (scope, _sink):
+        index = scope.guard(bare, adapter=ADAPTER, owner_key="customer")
+        for each in HOSTILE_IDS:
+            with context(customer=each), suppress(ScopeError):
+                index.load([one(bare, text_of(each), text_of(each), each)], id_field="own")
+                kept.append(each)
+        for each in kept:
+            mine = "*" if tenancy == "enforce" else Tag("customer") == each
+            with context(customer=each):
+                found = index.query(FilterQuery(mine, ["note"], num_results=99))
+            assert texts_in(found) == {text_of(each)}
+
+        provider = provider_of(scope)
+        stored = partial(bare.query, FilterQuery("*", ["note"], num_results=99))
+        asyncio.run(check_apart(provider, kept, stored))
+        for each in {*HOSTILE_IDS} - {*kept}:
+            with pytest.raises(Exception, match="cannot be one tag"):
+                asyncio.run(told(provider, each))
+    assert len(kept) == len(HOSTILE_IDS) - 10
+
+
+@pytest.mark.parametrize("bare", ["hash"], indirect=True)
+def test_who_shares_the_beginning_of_a_long_id_is_apart(bare, enforced):
+    """Redis cuts a tag at 4,096 bytes: an id of as many is everybody's who begins so."""
+    bare.load([one(bare, "likes rooibos", customer="x" * 5_000)])
+    index = enforced.guard(bare, adapter=ADAPTER, owner_key="customer")
+    for customer in ("x" * 4_096, "\u00e9" * 2_048):
+        with context(customer=customer), pytest.raises(ScopeError):
+            index.query(FilterQuery("*"))
+    with context(customer="x" * 4_095):
+        assert index.query(FilterQuery("*")) == []
 
 
 def test_what_names_no_owner_is_written_as_the_contexts_customers(bare, enforced):

@@ -67,6 +67,8 @@ def _groups(arguments: api.Arguments) -> set[Any]:
 
 def _scope(arguments: api.Arguments) -> api.Scope:
     groups = _groups(arguments) - _NOBODY
+    if any(str(each).endswith("\n") for each in groups):
+        raise api.ScopeError("a group's id ends in a line feed: FalkorDB would not find it again")
     return api.Scope(customer=groups.pop() if len(groups) == 1 else None)
 
 
@@ -162,8 +164,8 @@ class GraphData:
         self._is_kuzu = self._driver.provider is GraphProvider.KUZU
 
     async def _places(self, group: str) -> list[tuple[Any, Any]]:
-        if group in _NOBODY:
-            raise UncertainOwnerError("this customer's id is the group of what has none")
+        if group in _NOBODY or group.endswith("\n"):
+            raise UncertainOwnerError("this customer's id is no name of a group of their own")
         graphs = [self._driver]
         kinds = _KINDS[: -1 if self._is_kuzu else None]  # its sagas lack columns
         if self._driver.provider is GraphProvider.FALKORDB:

@@ -138,7 +138,8 @@ class Roles(WitnessesActions, SeesAnswers, ConfinesAnswers, ConfinesReveals):
         self._counts_bytes = any(each.bytes_per_minute is not None for each in self._roles.values())
         self._may = lru_cache(_MOST_PLACES)(self._role_may)
         self._key, self._clock, self._ticks = key, clock, ticks
-        self._latest_s, self._latest_ticks = -math.inf, ticks()
+        self._began_s, self._began_ticks = clock(), ticks()
+        self._ends: OrderedDict[str, float] = OrderedDict()  # of grants that were seen, in ticks
         self._claims = lru_cache(_MOST_AGENTS)(partial(_claims, key=key or b""))
         self._minutes: OrderedDict[tuple[str | None, str | None], _Minute] = OrderedDict()
         self._latest: tuple[Scope | None, _Minute] = None, _Minute(0.0)
@@ -278,12 +279,24 @@ class Roles(WitnessesActions, SeesAnswers, ConfinesAnswers, ConfinesReveals):
         """
         Return the time, in seconds since 1970, by which grants end.
 
-        It never goes back, and goes on while the clock stands: who sets the clock revives nothing.
+        It goes on while the clock stands, and is never before what this process has lived through:
+        who sets the clock back revives nothing. One that was ahead is believed while it is.
         """
-        ticks = self._ticks()
-        now = max(self._clock(), self._latest_s + ticks - self._latest_ticks)
-        self._latest_s, self._latest_ticks = now, ticks
-        return now
+        return max(self._clock(), self._began_s + self._ticks() - self._began_ticks)
+
+    def _untimely(self, token: str, claims: _Claims) -> str | None:
+        """Return why a grant does not hold now. None: it does, for no longer than it says."""
+        now, ticks = self._now(), self._ticks()
+        if ticks >= (ends := self._ends.get(token, math.inf)):
+            return "expired_grant"
+        problem = _out_of_time(claims, now)
+        if problem == "expired_grant":
+            self._ends[token] = -math.inf
+        elif problem is None and ends == math.inf:
+            self._ends[token] = ticks + claims.expires_s - now
+        if len(self._ends) > _MOST_AGENTS:
+            self._ends.popitem(last=False)
+        return problem
 
     def _granted(self, scope: Scope) -> tuple[str, str | None]:
         """Return the role granted to the running code, or the reason for its absence."""
@@ -291,7 +304,7 @@ class Roles(WitnessesActions, SeesAnswers, ConfinesAnswers, ConfinesReveals):
             return "", "no_grant"
         if (claims := self._claims(token)) is None:
             return "", "forged_grant"
-        if (problem := _out_of_time(claims, self._now())) is not None:
+        if (problem := self._untimely(token, claims)) is not None:
             return "", problem
         if any(
             (bound := getattr(claims, what)) is not None and bound != getattr(scope, what)

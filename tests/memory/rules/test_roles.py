@@ -464,3 +464,47 @@ class TestTime:
                 assert is_refused or ticks.now - begun < 300
                 ended = ended or is_refused
         assert ended
+
+    def test_a_clock_that_was_ahead_once_ends_what_was_used_meanwhile_alone(
+        self, make_store, clocks
+    ):
+        """By a day, for one look: what others have signed before and after holds."""
+        clock, ticks = clocks
+        roles = Roles({"reader": READER}, key=KEY, clock=clock, ticks=ticks)
+        store, told = make_store(roles)
+        base = clock.now
+
+        def is_refused(run, made_at=base):
+            times, before = {"issued_s": made_at, "expires_s": made_at + 300}, len(told())
+            with context(agent="a", run=run), granted(self.signed(KEY, run=run, **times)):
+                store.get(("notes",), "1")
+            return len(told()) > before
+
+        assert not is_refused("used")
+        assert not is_refused("used before")
+        clock.now += 86_400
+        assert is_refused("used")
+        clock.now -= 86_400
+        assert is_refused("used")
+        assert not any(map(is_refused, ("unused", "used before")))
+        assert not is_refused("made after", base + 1)
+        ticks.now += 300
+        assert is_refused("used before")
+
+    def test_no_grant_holds_longer_than_it_says_after_a_clock_is_put_right(
+        self, make_store, clocks
+    ):
+        """A minute ahead and back, a minute later: it ends as it would have."""
+        clock, ticks = clocks
+        roles = Roles({"reader": READER}, key=KEY, clock=clock, ticks=ticks)
+        store, told = make_store(roles)
+        clock.now += 60
+        with context(agent="a"), granted(roles.grant("reader", agent="a", for_s=100)):
+            store.get(("notes",), "1")
+            clock.now -= 20
+            ticks.now += 99
+            store.get(("notes",), "1")
+            assert told() == []
+            ticks.now += 1
+            store.get(("notes",), "1")
+        assert [each.reason for each in told()] == ["expired_grant"]

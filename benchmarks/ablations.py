@@ -59,7 +59,6 @@ HEURISTICS: dict[str, object] = {
     "detectors.phone_numbers:_LABEL_BEFORE": _NEVER,
     "detectors.phone_numbers:_UNIT_AFTER": _NEVER,
     "detectors.phone_numbers:_CODE_GAP": _NEVER,
-    "detectors.phone_numbers:_EPOCH": _NEVER,
     "detectors.phone_numbers:_AFTER": _NEVER,
     "detectors.phone_numbers:_ZEROS_AND_CODE": _NEVER,
     "detectors.network_addresses:_is_version": False,

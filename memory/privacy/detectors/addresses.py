@@ -98,11 +98,6 @@ _BOX = compile_later(
     r"|\b(?:uss|usns|usnv|usav|uscgc)[ ][^\W\d_][\w'-]*(?=[\s,]{1,3}(?:apo|fpo|dpo)\b)",
     re.IGNORECASE,
 )
-_NUMBER_AFTER = compile_later(
-    r"(?<![\w.])[A-Z][\w'\u2019\-]*(?:[ ][A-Z][\w'\u2019\-]*){0,2}[ ](?:Street|St\.|Road|Rd\."
-    r"|Avenue|Ave\.|Lane|Square|Drive"
-    r"|Terrace|Close|Court|Crescent|Place|Quay)[ ]\d{1,4}[A-Za-z]?(?=[ ]?[,.;)\n]|[ ]?\Z)"
-)
 _INDIAN = compile_later(
     r"\b(?:house|flat|plot|shop|door|h|d|qtr|quarter)\.?[ ](?:no\.?"
     r"|number)?[ :-]{0,2}[A-Z]{0,2}-?\d{1,5}(?:/\d{1,4})?[A-Z]?"
@@ -183,7 +178,6 @@ _TAIL_CODE = compile_later(
     r"|[A-Z]{1,2}-?)?(?:\d{3,6}(?:[ -]\d{2,4})?|\d{2}-\d{3}|[A-Z]{1,2}\d[A-Z\d]?[ ]\d[A-Z]{2}"
     r"|[A-Z]\d[A-Z][ ]?\d[A-Z]\d)(?![\w]|[.,-]\d|[ ]?[-/]\d|[ ]\d)"
 )
-_TAIL_FORCES = compile_later(r"[\s,]{1,3}(?:apo|fpo|dpo)[ ](?:aa|ae|ap)[ ]\d{5}\b", re.IGNORECASE)
 _JOINED = "of|de|do|da|la|le|di|del|und|and|nad|pri|am|an|der|ob|en|sur|upon|the|na|v|u"
 _WORD_ENDS = r"(?:[ ]|(?=[,.?!;:)\n\"]|\Z))"
 _PLACE = (
@@ -225,7 +219,6 @@ _CORES = (
     (_ENGLISH, frozenset(read_words("street_types")), 0.85, "house number and street"),
     (_UNUSUAL, frozenset(read_words("rare_street_types")), 0.7, "house number and street"),
     (_PREFIXED, _PREFIX_WORDS, 0.8, "street type and house number"),
-    (_NUMBER_AFTER, frozenset(read_words("street_types")), 0.75, "street and house number"),
     (
         _INDIAN,
         split_words("house flat plot shop door h d qtr quarter"),
@@ -418,7 +411,6 @@ def _tail(text: str, end: int, *, lower: bool) -> int:
     for _ in range(8):
         piece = (
             _TAIL_UNIT.match(text, end)
-            or _TAIL_FORCES.match(text, end)
             or _TAIL_STATE.match(text, end)
             or _TAIL_CODE.match(text, end)
         )

@@ -99,7 +99,6 @@ _SEPARATOR = compile_later(r"[^\d()]+")
 _ZEROS_AND_CODE = compile_later(
     r"00[ ]?[1-9]\d{1,2}[ ().\-/]|001[ (.\-]|007[ (]|00[1-9]\d{4,9}[ -]\d"
 )
-_EPOCH = compile_later(r"1[4-9]\d{8}(?:\d{3}){0,2}")
 _NATIONAL_TRUNK = compile_later(r"\(0\)")
 _SHORTEST, _LONGEST, _PLAIN_SHORTEST, _LABELLED_SHORTEST = 7, 15, 8, 6
 _CUE_CHARS = 60
@@ -209,8 +208,7 @@ def _is_announced(text: str, match: re.Match[str], digits: str, before: str) -> 
         return False
     if cue := _WEAK.search(before):
         least = _SHORTEST if is_grouped else _PLAIN_SHORTEST
-        is_time = not is_grouped and _EPOCH.fullmatch(digits)
-        return len(digits) >= least and not is_time and not _CODE_GAP.search(cue["gap"])
+        return len(digits) >= least and not _CODE_GAP.search(cue["gap"])
     least = _SHORTEST if is_grouped else _PLAIN_SHORTEST
     return len(digits) >= least and bool(_AFTER.match(text, match.end()))
 

@@ -52,13 +52,13 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 3 // 2
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt | $(UV)
 	@test -n "$(PYTHON)" || { echo "mnemoscope needs Python 3.11 or newer: install one, or run make PYTHON=/path/to/python"; exit 1; }
 	@echo "==> building $(VENV) with $(PYTHON) (once; about a minute)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt "pip>=25.1"
 	@rm -rf *.egg-info  # an old one beside the sources would hide the new entry points
-	@$(COMPILE) $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all]' --group dev
+	@$(COMPILE) $(UV) pip install --quiet --python $(PY) --constraint constraints.txt --editable '.[all]' --group dev
 	@touch $@
 
 demo: $(STAMP)  ## Watch an agent with real mem0, Qdrant and LangGraph memory answer the three questions

@@ -52,8 +52,10 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 3 // 2
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
+NEED_PYTHON = @test -n "$(PYTHON)" || { echo "mnemoscope needs Python 3.11 or newer: install one, or run make PYTHON=/path/to/python"; exit 1; }
+
 $(STAMP): pyproject.toml constraints.txt | $(UV)
-	@test -n "$(PYTHON)" || { echo "mnemoscope needs Python 3.11 or newer: install one, or run make PYTHON=/path/to/python"; exit 1; }
+	$(NEED_PYTHON)
 	@echo "==> building $(VENV) with $(PYTHON) (once; about a minute)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt "pip>=25.1"
@@ -309,6 +311,7 @@ phoenix: $(STAMP)  ## Run the demo against Arize Phoenix, check its traces, draw
 	@$(PY) -m benchmarks.phoenix.check --phoenix .venv-phoenix/bin/phoenix --pictures build/phoenix $(ARGS)
 
 $(UV):
+	$(NEED_PYTHON)
 	@$(PYTHON) -m venv .venv-uv
 	@.venv-uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ...memory.api import Arguments, Keep, Record, Redaction, Scope, ScopeError, Summary
+from ...memory.context import current
 from ..toolkit.owned_records import kept_of
 from ..toolkit.type_guards import is_dict, is_list
 
 _PATHS = ("scope_prefix", "scope", "parent")
+_NO_NAME = "owner_scope: the customer's id is no name of a scope"
 
 
 def _parts(path: Any) -> list[str]:
@@ -56,7 +58,7 @@ class Owners:
     def path(self, customer: str) -> str:
         """Return the path of *customer*'s scope."""
         if customer in {"", "*"} or "/" in customer:
-            raise ScopeError("owner_scope: the customer's id is no name of a scope")
+            raise ScopeError(_NO_NAME)
         return "/".join(("", *(self.root or ()), customer))
 
     def of(self, path: Any) -> str | None:
@@ -69,6 +71,10 @@ class Owners:
         """Return the customer whose scope a call names, or that all records written share."""
         paths = [*map(arguments.get, _PATHS), *(each.scope for each in written(arguments))]
         named = {*map(self.of, paths)} - {None}
+        told = current().customer or ""
+        own = [*(self.root or ()), *_parts(told)]
+        if named and "/" in told and any(_parts(each)[: len(own)] == own for each in paths):
+            raise ScopeError(_NO_NAME)
         if "*" in named:
             raise ScopeError("owner_scope: a scope of everybody is no customer's")
         return Scope(customer=named.pop() if len(named) == 1 else None)

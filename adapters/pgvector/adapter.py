@@ -8,7 +8,7 @@ import psycopg
 from psycopg import errors
 
 from ...memory import api
-from ...memory.subject_data.records import NotErasedError
+from ...memory.subject_data.records import NotErasedError, UncertainOwnerError
 from ..toolkit.listed_records import ListedRecords
 from ..toolkit.own_methods import OwnMethods
 from ..toolkit.owned_records import OwnedRecords, VectorRow, kept_of, record_of
@@ -94,9 +94,17 @@ class TableData(ListedRecords):
         self._table, self._records = table, records
 
     async def _listed(self, customer: str, offset: int) -> list[VectorRow]:
+        unpadded = customer.rstrip(" ")
+        if unpadded != customer and any(
+            each[self._key] != unpadded for each in await self._rows(unpadded, 0, 1)
+        ):
+            raise UncertainOwnerError("the owner's column pads ids, and this one ends in a space")
+        return [self._records.row(each) for each in await self._rows(customer, offset)]
+
+    async def _rows(self, customer: str, offset: int, limit: int = api.PAGE_SIZE) -> list[Any]:
         theirs: Any = {self._key: customer}
-        found = self._table.list(where=theirs, limit=api.PAGE_SIZE, offset=offset)
-        return [self._records.row(each) for each in await resolve(found)]
+        rows: list[Any] = await resolve(self._table.list(where=theirs, limit=limit, offset=offset))
+        return rows
 
     def _remove(self, ids: list[str]) -> Any:
         if self._table.is_in_transaction:

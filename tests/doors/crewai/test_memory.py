@@ -354,9 +354,10 @@ def test_without_owners_nothing_is_claimed(watch, asked):
     assert "owner_scope=" in data.unavailable
 
 
-def test_customers_with_ids_of_any_kind_are_apart(watch, tmp_path):
+@pytest.mark.parametrize("tenancy", ["observe", "enforce"])
+def test_customers_with_ids_of_any_kind_are_apart(watch, tmp_path, tenancy):
     """Nobody's record is another's, and an id that is no name of a scope is refused."""
-    watched = watch(tenancy="enforce")
+    watched = watch(tenancy=tenancy)
     storage = watched.scope.guard(LanceDBStorage(path=tmp_path / "l"), owner_scope="/customers")
     kept = []
     for each in HOSTILE_IDS:

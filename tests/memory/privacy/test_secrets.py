@@ -69,6 +69,29 @@ def test_a_key_with_a_shape_is_found_bare(redactor, vendor):
     assert hits >= 0.9 * OF_EACH
 
 
+ACCESS_KEY = "AKIA2OGYBAH6QLIYMKZ7"
+ADDRESSED = {
+    "https://hooks.slack.com/services/T0AB12CD3/B0AB12CD3/{}": (ALNUM, 24),
+    "https://hooks.slack-gov.com/services/T0AB12CD3/B0AB12CD3/{}": (ALNUM, 24),
+    "https://discord.com/api/webhooks/123456789012345678/{}": (ALNUM + "-_", 68),
+    "https://canary.discord.com/api/v10/webhooks/123456789012345678/{}?wait=true": (ALNUM, 68),
+    "https://api.telegram.org/bot2686617567:{}/sendMessage?chat_id=5": ("AA", ALNUM, 33),
+    "https://api.telegram.org/file/bot2686617567:{}/a.jpg": ("AA", ALNUM, 33),
+    ACCESS_KEY + ":{}": (ALNUM + "+/", 40),
+    "ci-bot," + ACCESS_KEY + ",{}": (ALNUM + "+/", 40),
+}
+"""Where a key stands beside what says whose it is, in an address or a file of keys."""
+
+
+@pytest.mark.parametrize("place", ADDRESSED)
+def test_a_key_in_an_address_is_found(redactor, place):
+    """All of them: whoever has the address, or both halves, has the access."""
+    source = random.Random(place)
+    keys = [make_key(ADDRESSED[place], source) for _ in range(OF_EACH)]
+
+    assert all(hidden(redactor, f"see {place.format(key)} there", key) for key in keys)
+
+
 @pytest.mark.parametrize("vendor", [*BARE, *NAMED])
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_a_key_is_found_where_it_is_called_so(redactor, vendor, sentence):

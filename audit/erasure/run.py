@@ -186,6 +186,8 @@ class ErasureRun:
         sealed = tuple(self._sealed())
         results = [*(result for _store, result in erased), *missing]
         details = self._shredded(results, sealed, unsettled)
+        if resumed and details is not None:
+            self._scrub_after_another()
         self._tell("searching files")
         self._take_kept()
         erasure = self._proven(
@@ -407,6 +409,12 @@ class ErasureRun:
         unnamed = sum(each.subjects.erase_unnamed(uids, *tenants) for each in there)
         # Its key, that is: what is sealed with it nobody reads again, in backups either.
         return unnamed + sum(self._shred(uid, *tenants) for uid in uids)
+
+    def _scrub_after_another(self) -> None:
+        """Rid all files of what a run has deleted that was killed before it came to that."""
+        for each in self._log.trail.shards:
+            if each.tables.database.exists():
+                each.scrub()
 
     def _shred(self, uid: str, *tenants: str) -> int:
         try:

@@ -161,6 +161,14 @@ def ended(log, folder, ids):
     return found.complete and receipt.exists()
 
 
+def _close_as_killed(log, folder):
+    """Close a log and leave its files as a killed process does: the write-ahead log is whole."""
+    left = {path: path.read_bytes() for path in folder.glob("audit.db*")}
+    log.tables.close()
+    for path, content in left.items():
+        path.write_bytes(content)
+
+
 def run_killed(url_of, keys, event_factory, tmp_path, monkeypatch, moments, ids):
     """Return the moments of *moments* after which an erasure cannot be ended."""
     wrong = []
@@ -173,7 +181,7 @@ def run_killed(url_of, keys, event_factory, tmp_path, monkeypatch, moments, ids)
             killing(patch, moment)
             with suppress(Killed):
                 erase(log, folder, moment, IDS)
-        log.tables.close()
+        _close_as_killed(log, folder)
         if not ended(log, folder, ids) or verify(log).counts["tampered"]:
             wrong.append(last)
         with log.reading() as snapshot:

@@ -87,7 +87,7 @@ _ADVICE = {
     "08": "cannot be reached",
     "28": "refuses this user. Check user and password in MNEMOSCOPE_AUDIT_URL",
     "3D": "is not there. Create it, or correct MNEMOSCOPE_AUDIT_URL",
-    "42501": "does not let this user write. Grant it the rights to create and use tables",
+    "42501": "does not let this user use it. Grant it the rights to create and use tables",
     "23514": "has no partition for the next event. Run `mnemoscope audit partition`",
     "25006": "is read-only. Name the primary in MNEMOSCOPE_AUDIT_URL",
     "42P01": "is not as it should be: a table is missing. Restore it from a backup",
@@ -143,8 +143,11 @@ class PostgresDatabase:
     @contextmanager
     def reading(self) -> Generator[_ReadConnection]:
         """See `Database.reading`."""
-        with self._explained(), self._connected() as connection:
+        with self._explained(), _refused_where_changed(), self._connected() as connection:
             if _version_of(connection) == 0:
+                for each in postgres_catalogue.wrong_tables(connection, ["audit_log"]):
+                    if postgres_catalogue.has_any(connection, tables()):
+                        raise TamperedError(each)
                 raise DatabaseMissingError(f"{self.label} {_empty(connection)}")
             # READ COMMITTED, the default, would show each statement another moment.
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -156,7 +159,7 @@ class PostgresDatabase:
             _set(connection, {_PATH: self._path}, is_local=True)
             version = _version_of(connection)
             check_version(version, self.label)
-            for each in postgres_catalogue.wrong_tables(connection, tables()):
+            for each in postgres_catalogue.wrong_tables(connection, tables(version)):
                 raise TamperedError(each)
             yield _ReadConnection(connection, version)
 
@@ -323,6 +326,29 @@ class PostgresDatabase:
             reason = advice or f"failed ({type(exc).__name__}, {code})"
             # Not chained: a server's message may quote what was written.
             raise AuditError(f"{self.label} {reason}") from None
+
+
+_CHANGED = {
+    "42P01": "a table is missing",
+    "42703": "a column is missing",
+    "42804": "a column is of another type",
+    "42809": "a table is something else",
+    "42883": "a column is of another type",
+}
+"""What was done to tables that a query of ours fails for, by the server's code for it."""
+
+
+@contextmanager
+def _refused_where_changed() -> Generator[None]:
+    """Turn the error of a query that its tables do not fit any more into a `TamperedError`."""
+    import psycopg  # noqa: PLC0415 - an extra
+
+    try:
+        yield
+    except psycopg.Error as exc:
+        if exc.sqlstate not in _CHANGED:
+            raise
+        raise TamperedError(_CHANGED[exc.sqlstate]) from None
 
 
 _CLOCK = (

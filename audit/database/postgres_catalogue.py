@@ -27,12 +27,11 @@ _FIND = """
     WHERE n.nspname = pg_catalog.current_schema() AND c.relname = ANY(%s)
 """
 _NO_TABLES = """
-    SELECT c.relname FROM pg_catalog.pg_class c
-    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = pg_catalog.current_schema() AND c.relname = ANY(%s) AND c.relkind <> 'r'
-      AND (c.relkind <> 'p' OR EXISTS(
-        SELECT 1 FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhrelid
-        WHERE i.inhparent = c.oid AND p.relkind <> 'r'))
+    SELECT c.relname, c.relkind NOT IN ('r', 'p') OR EXISTS(
+      SELECT 1 FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhrelid
+      WHERE i.inhparent = c.oid AND c.relkind = 'p' AND p.relkind <> 'r')
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = pg_catalog.current_schema() AND c.relname = ANY(%s)
 """
 _COLUMNS = """
     SELECT a.attrelid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)
@@ -87,6 +86,8 @@ _PLAIN = """
       AND NOT EXISTS(SELECT 1 FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid)
       AND NOT EXISTS(SELECT 1 FROM pg_catalog.pg_policy y WHERE y.polrelid = c.oid)
       AND NOT EXISTS(SELECT 1 FROM pg_catalog.pg_subscription_rel b WHERE b.srrelid = c.oid)
+      AND NOT EXISTS(SELECT 1 FROM pg_catalog.pg_statistic_ext s
+        WHERE s.stxrelid = c.oid AND s.stxexprs IS NOT NULL)
       AND NOT EXISTS(
         SELECT 1 FROM pg_catalog.pg_inherits i WHERE c.oid = i.inhrelid AND NOT c.relispartition
           OR c.oid = i.inhparent AND c.relkind = 'r')
@@ -212,9 +213,19 @@ def _wrong_bounds(connection: psycopg.Connection[Any], found: Sequence[Partition
 
 
 def wrong_tables(connection: psycopg.Connection[Any], tables: Sequence[str]) -> list[str]:
-    """Return which of *tables* are something else: a view may give any answer, or never end."""
-    found: list[Any] = connection.execute(_NO_TABLES, (list(tables),)).fetchall()
-    return [f"{name} is not a table" for (name,) in found]
+    """
+    Return which of *tables* are gone, or something else.
+
+    A view may give any answer, or never end.
+    """
+    others = dict(connection.execute(_NO_TABLES, (list(tables),)).fetchall())
+    wrong = (each for each in tables if others.get(each, True))
+    return [f"{each} is {'not a table' if each in others else 'missing'}" for each in wrong]
+
+
+def has_any(connection: psycopg.Connection[Any], tables: Sequence[str]) -> bool:
+    """Return whether one of *tables* is there, or something else of its name."""
+    return connection.execute(_NO_TABLES, (list(tables),)).fetchone() is not None
 
 
 class _Statements:
@@ -253,8 +264,8 @@ def _wrong(
         oid = oids.get(name, 0)
         if kinds.get(oid) != [(*table.kind, True)]:
             yield (
-                f"{name} is not a plain table: it is a view, has rules, policies or heirs, or a "
-                "subscription writes to it"
+                f"{name} is not a plain table: it is a view, has rules, policies, heirs or "
+                "statistics that call functions, or a subscription writes to it"
             )
         # Parts of a partitioned table have its keys, indexes and triggers, and it has none.
         keyed, is_whole = bool(table.key), table.kind != _PARTED
@@ -356,8 +367,7 @@ def _is_whole(
 def _without(connection: psycopg.Connection[Any], plans: Sequence[str], query: str) -> Any:
     for each in plans:
         connection.execute(f"SET LOCAL {each} = off".encode())
-    try:
-        return connection.execute(query.encode()).fetchone()
-    finally:
-        for each in plans:
-            connection.execute(f"SET LOCAL {each} = on".encode())
+    found = connection.execute(query.encode()).fetchone()
+    for each in plans:
+        connection.execute(f"SET LOCAL {each} = on".encode())
+    return found

@@ -144,9 +144,10 @@ class SqliteDatabase:
                 version = _version_of(connection, self.label)
                 if version == 0:
                     raise DatabaseMissingError(f"{self.label} is empty: nothing was recorded there")
-                for each in sqlite_catalogue.wrong_tables(connection, tables()):
+                for each in sqlite_catalogue.wrong_tables(connection, tables(version)):
                     raise TamperedError(each)
-                yield _ReadConnection(connection, version)
+                with _refused_where_changed():
+                    yield _ReadConnection(connection, version)
 
     def exists(self) -> bool:
         """See `Database.exists`. Until its tables are there a new file is empty."""
@@ -266,6 +267,17 @@ class SqliteDatabase:
             raise AuditError(f"{self.label} {advice}") from exc
         except OSError as exc:
             raise AuditError(f"{self.label} cannot be used: {reason_of(exc)}") from exc
+
+
+@contextmanager
+def _refused_where_changed() -> Generator[None]:
+    """Turn the error of a query that its tables do not fit any more into a `TamperedError`."""
+    try:
+        yield
+    except sqlite3.OperationalError as exc:
+        if getattr(exc, "sqlite_errorname", "") != "SQLITE_ERROR":
+            raise
+        raise TamperedError("a column is missing, or is something else") from exc
 
 
 class _ReadConnection:

@@ -67,13 +67,19 @@ def _objects(connection: sqlite3.Connection) -> Iterable[_Object]:
 
 
 def wrong_tables(connection: sqlite3.Connection, tables: Sequence[str]) -> list[str]:
-    """Return which of *tables* are something else: a view may give any answer, or never end."""
+    """
+    Return which of *tables* are gone, or something else.
+
+    A view may give any answer, or never end.
+    """
     marks = ", ".join("?" * len(tables))
     found = connection.execute(
-        f"SELECT name FROM sqlite_master WHERE type <> 'table' AND lower(name) IN ({marks})",  # noqa: S608 - marks
+        f"SELECT lower(name), type FROM sqlite_master WHERE lower(name) IN ({marks})",  # noqa: S608 - marks
         tables,
     )
-    return [f"{name} is not a table" for (name,) in found]
+    kinds = dict(found.fetchall())
+    wrong = (each for each in tables if kinds.get(each) != "table")
+    return [f"{each} is {'not a table' if each in kinds else 'missing'}" for each in wrong]
 
 
 def wrong_values(

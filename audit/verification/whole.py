@@ -187,14 +187,15 @@ def report_of(
         UnsoundError: A range is not in order; what is wrong, one pass can tell.
     """
     whole = _Whole(log, snapshot, options)
-    with whole.readable("the head of the log"):
-        whole.tables()
-    with whole.readable("what is sealed"):
-        whole.events(each)
-    if options.with_details:
-        with whole.readable("what may be erased"):
-            whole.details()
-    whole.places()
+    try:
+        whole.check(each)
+    except UnsoundError:
+        raise
+    except Exception as exc:
+        # The database's own error: a definition that was changed may break any query.
+        if not whole.report.counts[FindingKind.TAMPERED]:
+            raise
+        whole.report.tampered(f"the rest of it cannot be read ({type(exc).__name__})")
     return whole.report
 
 
@@ -237,6 +238,17 @@ class _Whole:
             return bytes(HASH_BYTES).hex()
         found = self._hashes.leaves(since - 1, since)
         return blob(found[0]).hex() if found else ""
+
+    def check(self, each: Each | None) -> None:
+        """Check all of it; see `report_of`."""
+        with self.readable("the head of the log"):
+            self.tables()
+        with self.readable("what is sealed"):
+            self.events(each)
+        if self._options.with_details:
+            with self.readable("what may be erased"):
+                self.details()
+        self.places()
 
     @contextmanager
     def readable(self, what: str) -> Generator[None]:

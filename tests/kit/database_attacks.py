@@ -521,11 +521,22 @@ def _of_sqlite(target: SqliteTarget) -> Iterator[Attack]:
             f"ALTER TABLE {table.name} RENAME TO hidden",
             f"CREATE VIEW {table.name} AS SELECT * FROM hidden",
         )
+        yield from _gone(table)
     yield _statements("table added", "audit_other", "CREATE TABLE audit_other(x)")
     yield _statements("version changed", "user_version", "PRAGMA user_version = 2")
     yield _statements("version changed", "user_version", "PRAGMA user_version = 0")
     yield _statements("version changed", "user_version", "PRAGMA user_version = 99")
     yield _statements("id changed", "application_id", "PRAGMA application_id = 7")
+
+
+def _gone(table: Table) -> Iterator[Attack]:
+    """Yield what most of our own queries fail for."""
+    name, column = table.name, table.columns[-1]
+    yield _statements("table dropped", name, f"DROP TABLE {name}")
+    yield _statements("table renamed", name, f"ALTER TABLE {name} RENAME TO hidden")
+    if column not in table.key:
+        rename = f"ALTER TABLE {name} RENAME COLUMN {column} TO x"
+        yield _statements("column renamed", f"{name}.{column}", rename)
 
 
 def _bare(target: Target, *, table: Table) -> None:
@@ -620,6 +631,8 @@ def _of_postgres(target: PostgresTarget) -> Iterator[Attack]:
         )
         yield _statements("rows hidden", name, f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY")
         yield _statements("heir added", name, f"CREATE TABLE heir() INHERITS ({name})")
+        yield from _gone(table)
+        yield from _calling_functions(table)
         column = table.columns[0]
         for (required,) in target.rows(_PG_REQUIRED, name):
             drop = f"ALTER TABLE {name} ALTER COLUMN {required} DROP NOT NULL"
@@ -629,6 +642,36 @@ def _of_postgres(target: PostgresTarget) -> Iterator[Attack]:
             f"{name}.{column}",
             f"ALTER TABLE {name} ALTER COLUMN {column} SET DEFAULT '1'",
         )
+
+
+def _calling_functions(table: Table) -> Iterator[Attack]:
+    """Yield what has the server call somebody's function with what is in a row."""
+    name, column = table.name, table.columns[0]
+    function = (
+        "CREATE FUNCTION sly(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS "
+        "$$ BEGIN RETURN $1; END $$"
+    )
+    call = f"public.sly({column}::text)"
+    for kind, statement in {
+        "index": f"CREATE INDEX sly ON {name}(({call}))",
+        "statistics": f"CREATE STATISTICS sly ON ({call}) FROM {name}",
+        "constraint": f"ALTER TABLE {name} ADD CHECK ({call} <> '')",
+        "index for texts": f"CREATE INDEX sly ON {name} USING gin (to_tsvector('simple', {call}))",
+    }.items():
+        yield _statements(f"{kind} that calls a function", name, function, statement)
+    yield _statements(
+        "rows hidden from the owner too",
+        name,
+        f"CREATE POLICY sly ON {name} USING (false)",
+        f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY",
+        f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY",
+    )
+    yield _statements(
+        "view that is kept in its place",
+        name,
+        f"ALTER TABLE {name} RENAME TO hidden",
+        f"CREATE MATERIALIZED VIEW {name} AS SELECT * FROM hidden",
+    )
 
 
 _SPY = "CREATE FUNCTION sly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$"
@@ -758,6 +801,11 @@ _PG_TRIGGERS = """
 """
 
 
+def is_of_definitions(attack: Attack) -> bool:
+    """Return whether it is an attack on definitions, and not on rows."""
+    return attack.make.func not in _OF_ROWS
+
+
 # -- making them -----------------------------------------------------------------------------------
 
 
@@ -803,7 +851,7 @@ def attacked_databases(
     with psycopg.connect(server, autocommit=True) as connection:
         saved: dict[str, list[Any]] = {}
         for attack in attacks:
-            is_of_rows = attack.make.func in _OF_ROWS
+            is_of_rows = not is_of_definitions(attack)
             if not saved:
                 connection.execute("DROP DATABASE IF EXISTS attacked")
                 connection.execute(f"CREATE DATABASE attacked TEMPLATE {name}")

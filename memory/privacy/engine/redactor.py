@@ -303,7 +303,7 @@ class Redactor:
         if held is not None and (vault is None or vault.holds(held.pseudonyms)):
             return held
         if pace is not None:
-            pace.between_pieces()
+            pace.before_search(len(text))
         result = self._search_and_replace(
             text, known, tenant, role, vault, pace, shared=shared, label=label
         )

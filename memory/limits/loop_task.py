@@ -53,6 +53,13 @@ class LoopTask:
         self.begin(loop, work)
         self._wait(until)
 
+    @staticmethod
+    def begin_part(context: Context, work: Work) -> asyncio.Task[Any]:
+        """Begin *work*, a part of what such a task does, on the loop that runs, in *context*."""
+        import asyncio  # noqa: PLC0415
+
+        return _Attempt(asyncio.get_running_loop(), work).start(context)
+
     def _wait(self, until: float) -> None:
         if (attempt := self._attempt) is not None:
             attempt.ended.wait(max(0.0, until - time.monotonic()))
@@ -71,10 +78,11 @@ class _Attempt(Coroutine[Any, Any, None]):
         """Tell whether its loop may run it yet, if *loop* is the one in use."""
         return self._loop.is_running() or (self._loop is loop and not loop.is_closed())
 
-    def start(self) -> None:
-        task = self._loop.create_task(self)
+    def start(self, context: Context | None = None) -> asyncio.Task[Any]:
+        task = self._loop.create_task(self, context=context)
         with suppress(AttributeError):  # a loop with tasks of its own kind
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
+        return task
 
     def send(self, value: Any, /) -> Any:
         if self.ended.is_set():

@@ -247,10 +247,11 @@ class DegradedCheckpoints:
 
     async def areplay(self) -> None:
         """Write what waits, as far as the saver takes it, through its coroutines."""
-        begin = asyncio.get_running_loop().create_task
         await adrive(
             self._replaying(),
-            lambda ask: begin(self._acall(ask.operation), context=ask.context.copy()),
+            lambda ask: LoopTask.begin_part(
+                ask.context.copy(), partial(self._acall, ask.operation)
+            ),
         )
 
     def _replaying(self) -> Generator[_Ask, Any, None]:

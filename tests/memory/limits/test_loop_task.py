@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import threading
+from contextvars import Context
 
 import pytest
 
@@ -25,6 +26,13 @@ class Work:
             for _turn in range(3):
                 await asyncio.sleep(0)
             self.done += 1
+
+
+class WorkInParts(Work):
+    """Does the same as a part of it, in a context of its own."""
+
+    async def __call__(self) -> None:
+        await LoopTask.begin_part(Context(), super().__call__)
 
 
 def ends_after(turns: int, task: LoopTask, work: Work) -> None:
@@ -55,10 +63,11 @@ def begins_as_the_loop_ends(task: LoopTask, work: Work) -> None:
     asyncio.run(application())
 
 
-@pytest.mark.parametrize("turns", range(6))
-def test_a_loop_that_closes_tells_nobody_of_it(turns, caplog):
+@pytest.mark.parametrize("kind", [Work, WorkInParts])
+@pytest.mark.parametrize("turns", range(7))
+def test_a_loop_that_closes_tells_nobody_of_it(turns, kind, caplog):
     """Whatever the work had come to when its loop closed: no warning, no error, no lock held."""
-    task, work = LoopTask(), Work()
+    task, work = LoopTask(), kind()
 
     with caplog.at_level(logging.WARNING, "asyncio"):
         ends_after(turns, task, work)

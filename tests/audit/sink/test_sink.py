@@ -339,7 +339,7 @@ class TestUnusableDatabases:
             connection.execute("DROP TABLE audit_log")
             connection.commit()
 
-        assert "a table or column is missing" in self.lost_nothing(sink, event_factory())
+        assert "audit_log is missing" in self.lost_nothing(sink, event_factory())
 
     @pytest.mark.fault(
         75, "audit database: disk full mid-batch", expected="no torn batch; spooled, then written"

@@ -88,7 +88,7 @@ class LoopPace:
         """Leave the thread, if other texts were searched in this turn of its loop."""
         if characters <= _BRIEF_CHARS:
             return
-        loop = _running_loop()
+        loop = running_loop()
         if loop is None:
             return
         turn = self._turn
@@ -111,12 +111,14 @@ class LoopPace:
         """Go on: the text is short."""
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
+def running_loop() -> asyncio.AbstractEventLoop | None:
     """Return the event loop of this thread. None: it has none, or one of another kind."""
     # Whoever has a loop has imported it, and for others its import would take 20 ms.
     loops = sys.modules.get("asyncio")
+    # Another thread may be importing it: then nobody has one yet.
+    found = getattr(loops, "get_running_loop", None)
     try:
-        return None if loops is None else loops.get_running_loop()
+        return None if found is None else found()
     except RuntimeError:
         return None
 

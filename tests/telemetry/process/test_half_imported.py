@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 from mnemoscope.adapters.mcp.adapter import _kind
+from mnemoscope.memory.privacy.detectors.pace import running_loop
 from mnemoscope.memory.scope import quiet_clients
 from mnemoscope.telemetry.langsmith.sink import capture_parent
 from mnemoscope.telemetry.otlp.host import host_meter_provider, host_tracer_provider
@@ -21,6 +22,7 @@ READERS = {
     "opentelemetry.sdk.trace": host_tracer_provider,
     "opentelemetry.sdk.metrics": host_meter_provider,
     "langsmith.run_helpers": capture_parent,
+    "asyncio": running_loop,
     "langchain.mcp": partial(_kind, "langchain.mcp", "MCPAdapter"),
 }
 """What looks into modules that somebody else may have imported, by the module."""
@@ -68,4 +70,5 @@ def test_every_look_into_the_modules_is_checked_here():
     assert looking == {
         *("telemetry/otlp/host.py", "telemetry/langsmith/sink.py"),
         *("telemetry/text.py", "memory/scope.py", "adapters/mcp/adapter.py"),
+        "memory/privacy/detectors/pace.py",
     }

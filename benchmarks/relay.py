@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -154,19 +155,19 @@ def one_after_another(folder: Path, events: int) -> None:
             say(f"one thread: {events / took_s:,.0f} calls/s, none lost: {lost(scope)}")
         scope.close()
 
-    relay = build_relay(settings, settings.relay)
+    relay, stopping = build_relay(settings, settings.relay), threading.Event()
     collect_seldom()
-    for feed in relay.feeds:
-        feed.start()
+    running = threading.Thread(target=relay.run, args=(stopping,))
+    running.start()
     for number in (FIRST, events):  # with the first it imports what it needs, and connects
         os.waitpid(forked(lambda number=number: work(number)), 0)
         began, cpu = time.perf_counter(), time.process_time()
         while files_in(settings.relay):
-            relay.look()
             time.sleep(0.1)
         took_s, cpu = time.perf_counter() - began, time.process_time() - cpu
     delivered = {each.sink: each.delivered for each in relay._drain.stats()}
-    relay.close()
+    stopping.set()
+    running.join()
     each_us = cpu / events * 1e6
     say(f"the relay: {events / took_s:,.0f} events/s to five sinks, {each_us:,.0f} µs CPU")
     say(f"           {delivered}, {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:,} KiB")

@@ -32,6 +32,7 @@ _ADDRESS = re.compile(
 )
 """The rest of a line, with a number in it or without one: "s/n"."""
 
+_ADDRESS_ENTITY = "STREET_ADDRESS"
 _ADDRESS_WORD = re.compile(r"[^\W\d_]{3}")
 _SCANNED = str.maketrans("lIO", "110")
 _LEAST_DIGITS = 4
@@ -40,13 +41,16 @@ _SAME = 2
 _SHORT = 5
 """Letters of a label that is one in capitals only."""
 
+_DIGITS = re.compile(r"\d(?:\D{0,8}\d)+")
+_CHARS_BEFORE = 100
+"""Before the digits of a number, with the letters that it begins with and its label."""
+
 
 class _Row(NamedTuple):
-    """A row of the table: an entity, how its value is found, and whether that is an address."""
+    """A row of the table: an entity, and how its value is found."""
 
     entity: str
     value: re.Pattern[str]
-    is_address: bool
 
 
 class _Numbered(NamedTuple):
@@ -70,34 +74,49 @@ class _Table(NamedTuple):
 def may_hold_label(text: str, features: TextFeatures) -> bool:
     """Return whether a label of a form and a digit may be in a text."""
     return features.has_digit and (
-        not features.words.isdisjoint(_table().words)
+        any(not features.words.isdisjoint(table.words) for table in _tables())
         or _numbered().numbers.search(text) is not None
     )
 
 
 def has_label(text: str, words: Iterable[str]) -> bool:
     """Return whether a label is in *text*, whose *words* in small letters are given."""
-    table = _table()
-    if not table.words.isdisjoint(words) and table.labels.search(text) is not None:
-        return True
+    for table in _tables():
+        if not table.words.isdisjoint(words) and table.labels.search(text) is not None:
+            return True
     return next(_numbered_ends(text), None) is not None
 
 
-def find_labelled(text: str, _features: TextFeatures) -> Iterator[Finding]:
+def find_labelled(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find what stands behind the labels of forms."""
-    table, found = _table(), set[int]()
-    for label in table.labels.finditer(text):
-        row = table.rows[(label.lastindex or 1) - 1]
-        value = row.value.match(text, label.end())
-        if value is not None and _is_value(value.group(), is_address=row.is_address):
+    found = set[int]()
+    for row, label_end in _labels(text, features):
+        value = row.value.match(text, label_end)
+        if value is not None and _is_value(value.group(), row.entity):
             found.add(value.start())
             yield Finding(*value.span(), row.entity, 0.85, "behind its label on a form")
     for end in _numbered_ends(text):
         value = _NUMBERED_VALUE.match(text, end)
         if value is None or value.start() in found:
             continue
-        if _is_value(value.group(), is_address=False):
+        if _is_value(value.group(), "NATIONAL_ID"):
             yield Finding(*value.span(), "NATIONAL_ID", 0.85, "behind its label on a form")
+
+
+def _labels(text: str, features: TextFeatures) -> Iterator[tuple[_Row, int]]:
+    """Yield the row and the end of each label: those of numbers are searched before digits only."""
+    numbers, addresses = _tables()
+    spans: list[tuple[_Table, int, int]] = []
+    if not features.words.isdisjoint(numbers.words):
+        done = 0
+        for digits in _DIGITS.finditer(text):
+            spans.append((numbers, max(done, digits.start() - _CHARS_BEFORE), digits.end()))
+            done = digits.end()
+    if not features.words.isdisjoint(addresses.words):
+        spans.append((addresses, 0, len(text)))
+    for table, start, end in spans:
+        for label in table.labels.finditer(text, start, end):
+            yield table.rows[(label.lastindex or 1) - 1], label.end()
 
 
 def _numbered_ends(text: str) -> Iterator[int]:
@@ -123,8 +142,8 @@ def _numbered_ends(text: str) -> Iterator[int]:
             yield gap.end() if gap else end
 
 
-def _is_value(value: str, *, is_address: bool) -> bool:
-    if is_address:
+def _is_value(value: str, entity: str) -> bool:
+    if entity == _ADDRESS_ENTITY:
         return "://" not in value and _ADDRESS_WORD.search(value) is not None
     compact = "".join(filter(str.isalnum, value))
     digits = sum(map(str.isdigit, compact.translate(_SCANNED)))
@@ -132,15 +151,22 @@ def _is_value(value: str, *, is_address: bool) -> bool:
 
 
 @cache
-def _table() -> _Table:
+def _tables() -> tuple[_Table, _Table]:
+    """Return the labels of numbers, and those of addresses."""
+    lines = [line.split(" ; ") for line in _lines(numbered=False)]
+    return (
+        _table(each for each in lines if each[0] != _ADDRESS_ENTITY),
+        _table(each for each in lines if each[0] == _ADDRESS_ENTITY),
+    )
+
+
+def _table(lines: Iterable[list[str]]) -> _Table:
     rows: list[_Row] = []
     words: set[str] = set()
     labels: list[str] = []
-    for line in _lines(numbered=False):
-        entity, lengths, names = line.split(" ; ")
+    for entity, lengths, names in lines:
         least, most = map(int, lengths.split("-"))
-        is_address = entity == "STREET_ADDRESS"
-        rows.append(_Row(entity, _ADDRESS if is_address else _value_of(least, most), is_address))
+        rows.append(_Row(entity, _ADDRESS if entity == _ADDRESS_ENTITY else _value_of(least, most)))
         words.update(max(read_words_of(each), key=len) for each in names.split("|"))
         labels.append(f"({'|'.join(map(_label, names.split('|')))})")
     pattern = rf"(?<![^\W_])(?:{'|'.join(labels)}){_GAP}"

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from .address_forms import find_forms
 from .finding import Finding
 from .lazy_pattern import compile_later
-from .prefilter import TextFeatures
+from .prefilter import TextFeatures, read_words_of
 from .word_lists import ORDINARY, alternatives, read_words, split_words
 
 _Core: TypeAlias = tuple[int, int, float, str]
@@ -236,6 +236,9 @@ _CORES = (
     (_NAMED_THEN_UNIT, _UNIT_WORDS, 0.8, "street before a flat number"),
     (_UNIT_FIRST, _UNITS_BEFORE_STREET, 0.85, "flat number before a street"),
 )
+_SLOW = (_PREFIXED, _GRID)
+"""Patterns that begin with one of many words, and stay within a line."""
+
 CLUES = frozenset({"corner"}).union(
     _ANNOUNCEMENT_WORDS, _FOREIGN_ANNOUNCEMENTS, *(words for _, words, _, _ in _CORES)
 )
@@ -281,12 +284,25 @@ def _streets(text: str, features: TextFeatures) -> Iterator[_Core]:
     for pattern, words, score, why in _CORES:
         if words.isdisjoint(present):
             continue
-        for match in pattern.finditer(text):
+        is_slow = pattern in _SLOW
+        found = _search_lines(pattern, words, text) if is_slow else pattern.finditer(text)
+        for match in found:
             if _is_believed(text, match, pattern):
                 yield *match.span(), score, why
     if "corner" in features.words:
         for match in _CORNER.finditer(text):
             yield match.start(), match.end("core"), 0.75, "a corner of two streets"
+
+
+def _search_lines(
+    pattern: re.Pattern[str], words: frozenset[str], text: str
+) -> Iterator[re.Match[str]]:
+    """Yield the matches of *pattern* in the lines that have one of its *words*."""
+    start = 0
+    for line in text.split("\n"):
+        if not words.isdisjoint(read_words_of(line)):
+            yield from pattern.finditer(text, start, start + len(line))
+        start += len(line) + 1
 
 
 def _with_postcode(text: str) -> Iterator[_Core]:

@@ -85,7 +85,7 @@ _DOUBTFUL_WORDS = {
     word: compile_later(rf"{word}(?=[\w-]{{1,63}}(?:\.[a-z]|[ ]?[(\[{{]|[ ](?:{_DOT_WORDS})[ ]))")
     for word in (" at ", " et ")
 }
-_BEFORE_CHARS = 70
+_BEFORE_CHARS, _AROUND_AT = 70, 100
 _ADDRESS_CUE = compile_later(r"\be?-?mail\w*\W{0,3}(?:\w+\W{1,2}){0,2}\Z", re.IGNORECASE)
 _NOT_LOCALS = split_words("""
     look hosted available found live lives sign signup visit shop docs us me work works working
@@ -96,18 +96,19 @@ _NOT_LOCALS = split_words("""
 _SPACED_AT = compile_later(
     rf"(?<![{_LETTER}_+])(?:[{_LETTER}._+-] ){{2,60}}@(?: [{_LETTER}.-]){{4,60}}(?![{_LETTER}@])"
 )
+# The signs first, and what stands before them behind: `re` looks for a literal.
 _BROKEN = compile_later(
-    r"(?<=\w)@[ ]?(?P<at>\n[ >]{0,4})(?=[\w-]{1,63}(?:\.[\w-]{1,63}){0,4}\.[a-z]{2,12}(?![A-Za-z0"
+    r"@(?<=\w@)[ ]?(?P<at>\n[ >]{0,4})(?=[\w-]{1,63}(?:\.[\w-]{1,63}){0,4}\.[a-z]{2,12}(?![A-Za-z0"
     r"-9]))"
-    r"|(?<=\w)@[\w.-]{1,62}?(?P<hyphen>-\n[ >]{0,4})(?=[\w-]{0,62}(?:\.[\w-]{1,63}){0,4}\.[a-z]{2"
+    r"|@(?<=\w@)[\w.-]{1,62}?(?P<hyphen>-\n[ >]{0,4})(?=[\w-]{0,62}(?:\.[\w-]{1,63}){0,4}\.[a-z]{2"
     r",12}(?![A-Za-z0-9]))"
-    r"|(?<=\w)@[\w-]{1,62}(?:\.[\w-]{1,62}){0,3}(?:\.(?P<dot>\n[ >]{0,4})"
+    r"|@(?<=\w@)[\w-]{1,62}(?:\.[\w-]{1,62}){0,3}(?:\.(?P<dot>\n[ >]{0,4})"
     r"|(?P<before>\n[ >]{0,4})(?=\.))"
     r"(?=\.?(?:com|org|net|edu|io|co|de|fr|eu|uk|example)\b(?![ ]\w))"
 )
-_BROKEN_LOCAL = compile_later(r"(?<=\w)(?P<cut>-\n[ >]{0,4})(?=[\w.+-]{1,64}@\w)")
+_BROKEN_LOCAL = compile_later(r"(?P<cut>-\n(?<=\w-\n)[ >]{0,4})(?=[\w.+-]{1,64}@\w)")
 _OPEN_END = compile_later(
-    r"(?<=\w)(?P<cut>\n[ >]{0,4})(?=@[\w-]{1,63}\.(?:com|org|net|de|fr)\b[^(\w])"
+    r"(?P<cut>\n(?<=\w\n)[ >]{0,4})(?=@[\w-]{1,63}\.(?:com|org|net|de|fr)\b[^(\w])"
 )
 
 _FULL_STOP = compile_later(r"@[\w.-]{1,62}?(?P<stop>\u3002)(?=[A-Za-z])")
@@ -133,8 +134,8 @@ _TOKEN = compile_later(
     rf"(?P<times>(?:double|triple)[ ])?(?P<digit>{_DIGIT_WORD})(?!\w)(?P<after>[ ,\u2013-]*)",
     re.IGNORECASE,
 )
-_DIGIT_TOKENS = frozenset(word + end for word in _DIGITS for end in ("", ",", "."))
-_LEAST_DISTINCT = 3
+_LEAST_DISTINCT, _LEAST_BETWEEN = 3, 5
+_TO_SPACES = str.maketrans("-,\u2013", "   ")
 _ASCII_SIGN_WORDS = frozenset(
     re.split(r"[^a-z]", phrase)[0] for phrase in (*_SIGNS["@"], *_SIGNS["?"]) if phrase.isascii()
 )
@@ -145,6 +146,7 @@ CLUES = _ASCII_SIGN_WORDS | _ASCII_DIGIT_WORDS | {"at"}
 _HAN_DIGITS = compile_later("[零〇一二三四五六七八九幺]{7,}")
 _HAN_VALUES = str.maketrans("零〇一二三四五六七八九幺", "001234567891")
 _TIMES = {"double ": 2, "triple ": 3}
+_TIMES_WORDS = frozenset(map(str.strip, _TIMES))
 
 
 def may_spell_disguise(text: str, words: frozenset[str]) -> bool:
@@ -169,7 +171,7 @@ def find_disguises(text: str) -> list[Edit]:
         edits += _spelled_addresses(text)
     if " " in text and _has_spaced_digits(text):
         edits += _spaced_digits(text)
-    if len(_DIGIT_TOKENS.intersection(lower.replace("-", " ").split())) >= _LEAST_DISTINCT:
+    if _may_spell_digits(lower):
         edits += _spelled_digits(text)
     if not text.isascii():
         edits += (
@@ -190,7 +192,7 @@ def _without_overlaps(edits: list[Edit]) -> list[Edit]:
 def _may_spell_address(text: str, lower: str) -> bool:
     if "_at_" in lower or "-at-" in lower:
         return True
-    if "@" in text and _HALF_SPOKEN.search(text):
+    if "@" in text and _is_half_spoken(text):
         return True
     if ("(" in text or "[" in text or "{" in text or "<" in text) and _BRACKETED_AT.search(text):
         return True
@@ -198,6 +200,14 @@ def _may_spell_address(text: str, lower: str) -> bool:
     if any(map(lower.__contains__, words)):
         return True
     return any(word in lower and shape.search(lower) for word, shape in _DOUBTFUL_WORDS.items())
+
+
+def _is_half_spoken(text: str) -> bool:
+    """Return whether a word for a dot stands near an ``@``."""
+    return any(
+        _HALF_SPOKEN.search(text, max(0, at.start() - _AROUND_AT), at.end() + _AROUND_AT)
+        for at in re.finditer("@", text)
+    )
 
 
 def _spelled_addresses(text: str) -> Iterator[Edit]:
@@ -265,6 +275,15 @@ def _spaced_digits(text: str) -> Iterator[Edit]:
         is_grouped = len(groups) > 1 and all(sum(map(str.isdigit, g)) > 1 for g in groups[1:])
         if is_grouped or _NUMBER_CUE.search(text, max(0, match.start() - 60), match.start()):
             yield from _closed_up(text, *match.span())
+
+
+def _may_spell_digits(lower: str) -> bool:
+    """Return whether enough words for digits stand in a row; the first and last are not counted."""
+    tokens = lower.translate(_TO_SPACES).split()
+    if _DIGITS.keys().isdisjoint(tokens):
+        return False
+    marks = ["x" if each in _DIGITS else " " for each in tokens if each not in _TIMES_WORDS]
+    return "x" * _LEAST_BETWEEN in "".join(marks)
 
 
 def _spelled_digits(text: str) -> Iterator[Edit]:

@@ -42,7 +42,7 @@ _SHORT = 5
 """Letters of a label that is one in capitals only."""
 
 _DIGITS = re.compile(r"\d(?:\D{0,8}\d)+")
-_CHARS_BEFORE = 100
+_CHARS_BEFORE = 80
 """Before the digits of a number, with the letters that it begins with and its label."""
 
 

@@ -10,37 +10,49 @@ from __future__ import annotations
 from .english_words import is_english_word
 from .lazy_pattern import compile_later
 
-_FORM = compile_later(
-    # a log: a level, a process, values by key, the numbered lines of npm
-    r"(?:^|[\s\[|\"])(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)(?:[\s\]|:\"]|$)"
-    r"|\blevel=|[a-z]\[\d+\]:|^\d+ (?i:silly|verbose|info|notice|warn|http|error|timing) "
-    r"|(?:^|\s)[a-z_][\w.-]*=[^\s=]+(?:\s.*)?\s[a-z_][\w.-]*=\S"
-    # JSON
-    r"|\"[ ]?:[ ]?(?:[\"\[{\d-]|true|false|null)|^\s*\"[\w./-]+\",?$"
-    # code
-    r"|[;{}]\s*(?://.*|/\*.*)?$|^\s*(?:#include|#define|//|/\*|\*[ /]|#!|>>>|\$ |--? ?\w+$)"
-    r"|^\s*(?:import|from|def|class|return|const|let|var|func|fn|public|private|protected|static"
+_LEVELS = ("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERROR", "FATAL", "CRITICAL", "SEVERE")
+_LEVEL = compile_later(rf"(?:^|[\s\[|\"])(?:{'|'.join(_LEVELS)})(?:(?<=WARN)ING)?(?:[\s\]|:\"]|$)")
+_START = compile_later(
+    r"\d+ (?i:silly|verbose|info|notice|warn|http|error|timing) "  # the numbered lines of npm
+    r"|\s*(?:#include|#define|//|/\*|\*[ /]|#!|>>>|\$ |--? ?\w+$)"
+    r"|\s*(?:import|from|def|class|return|const|let|var|func|fn|public|private|protected|static"
     r"|package|using|namespace|if|for|while|else|elif|try|except|catch|with|raise|throw|async|await"
     r"|export|extern|typedef|struct|enum)\b.*[:{(,\\]$"
-    r"|^(?:import [\w.]+|from [\w.]+ import\b)|^\s*[\w.\[\]]+ = [\w\"'(\[{]"
-    r"|\w\(\)|\w\.\w+\(|[^\W\d]\w*_\w+[ ]?[=(:,]|[=-]>|::|==|!=|&&|\|\|"
-    r"|\b(?:self|this)\.\w|</?[a-z]+>"
+    r"|import [\w.]+|from [\w.]+ import\b"
 )
-_SIGN = compile_later(
-    r"=|\[|;|\{|\}|_|&|\||<|->|::|\"[ ]?:|\((?<=\w\()|self\.|this\."
-    r"|TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|FATAL|CRITICAL|SEVERE"
+_BLOCK_END = compile_later(r"[;{}]\s*(?://.*|/\*.*)?$")
+_BY_SIGN = (
+    # a log: values by key, a process
+    ("=", compile_later(r"\blevel=|(?:^|\s)[a-z_][\w.-]*=[^\s=]+(?:\s.*)?\s[a-z_][\w.-]*=\S")),
+    ("[", compile_later(r"[a-z]\[\d+\]:")),
+    # JSON
+    ('"', compile_later(r"\"[ ]?:[ ]?(?:[\"\[{\d-]|true|false|null)|^\s*\"[\w./-]+\",?$")),
+    # code
+    (";", _BLOCK_END),
+    ("{", _BLOCK_END),
+    ("}", _BLOCK_END),
+    ("=", compile_later(r"==|!=|=>|^\s*[\w.\[\]]+ = [\w\"'(\[{]")),
+    ("(", compile_later(r"\w\(\)|\w\.\w+\(")),
+    ("_", compile_later(r"[^\W\d]\w*_\w+[ ]?[=(:,]")),
+    ("<", compile_later(r"</?[a-z]+>")),
+    ("self.", compile_later(r"\bself\.\w")),
+    ("this.", compile_later(r"\bthis\.\w")),
 )
-"""One of these is in what `_FORM` finds anywhere; a literal begins each, so that it is fast."""
+"""What one of a line's signs may be part of: a search for the sign alone is fast."""
 
-_FIRST, _LAST = frozenset('#/*>$-"0123456789'), frozenset(":{(,\\\n")
+_SIGNS = ("->", "::", "&&", "||")
 _COMMENT = compile_later(r"^\s*(?:#|//|/\*+|\*|--|;)+\s*|(?<=\s)(?:#|//)\s")
-_MARK = compile_later(
-    r"`[^`\n]+`|\w\(\)|(?<!\w)--[a-z]|\bv?\d+\.\d+\.\d|\b[a-z]+[A-Z]\w+|\w_\w|\w\.[a-z]{1,4}\b(?<!\.[a-z])"
-    r"|(?<![\w/])/?\w+/\w+/|::"
+_MARK_BY_SIGN = (
+    ("`", compile_later(r"`[^`\n]+`")),
+    ("(", compile_later(r"\w\(\)")),
+    ("--", compile_later(r"(?<!\w)--[a-z]")),
+    (".", compile_later(r"\bv?\d+\.\d+\.\d|\w\.[a-z]{1,4}\b(?<!\.[a-z])")),
+    ("_", compile_later(r"\w_\w")),
+    ("/", compile_later(r"(?<![\w/])/?\w+/\w+/")),
 )
-_SIGN_OF_MARK = compile_later(r"`|\(\)|--|\.[\da-z]|_|/|::")
+_CAMEL = compile_later(r"\b[a-z]+[A-Z]\w+")
 _CAPITAL_WITHIN = compile_later(r"[A-Z](?<=[a-z].)")
-_ACRONYM = compile_later(r"\b[A-Z]{2,5}s?\b(?<![ ]I)")
+_ACRONYM = compile_later(r"[A-Z](?<!\w.)[A-Z]{1,4}s?\b")
 _QUOTED = compile_later(r"[\"'`]([^\"`]{9,})[\"'`]")
 _LINE_CHARS, _WORDS_OF_SENTENCE = 400, 5
 
@@ -48,7 +60,7 @@ _LINE_CHARS, _WORDS_OF_SENTENCE = 400, 5
 def is_technical(line: str) -> bool:
     """Return whether a line is of code, JSON or a log, and no sentence is quoted there."""
     line = line[:_LINE_CHARS]
-    if not _may_have_form(line) or _FORM.search(line) is None:
+    if not _has_form(line):
         return False
     comment = _COMMENT.search(line)
     said = [line[comment.end() :]] if comment else _QUOTED.findall(line)
@@ -58,17 +70,20 @@ def is_technical(line: str) -> bool:
 def is_about_technology(line: str) -> bool:
     """Return whether code, versions, files or several acronyms stand in a line."""
     line = line[:_LINE_CHARS]
-    has_sign = _SIGN_OF_MARK.search(line) is not None or _CAPITAL_WITHIN.search(line) is not None
-    return (has_sign and _MARK.search(line) is not None) or _acronyms_in(line) > 1
-
-
-def _may_have_form(line: str) -> bool:
-    """Return whether what every form begins with, ends with or holds is in a line: cheap."""
     return (
-        _SIGN.search(line) is not None
-        or line.lstrip()[:1] in _FIRST
-        or line[-1:] in _LAST
-        or line.startswith(("import ", "from "))
+        "::" in line
+        or any(sign in line and mark.search(line) for sign, mark in _MARK_BY_SIGN)
+        or bool(_CAPITAL_WITHIN.search(line) and _CAMEL.search(line))
+        or _acronyms_in(line) > 1
+    )
+
+
+def _has_form(line: str) -> bool:
+    return (
+        _START.match(line) is not None
+        or any(sign in line for sign in _SIGNS)
+        or any(sign in line and form.search(line) for sign, form in _BY_SIGN)
+        or bool(any(level in line for level in _LEVELS) and _LEVEL.search(line))
     )
 
 

@@ -13,7 +13,7 @@ from .secret_values import PLACEHOLDER_WORDS
 from .word_lists import ORDINARY, read_words
 
 _VALUE = compile_later(
-    r"(?<![A-Za-z0-9_.\-/])[A-Za-z][A-Za-z.-]{0,40}[0-9_](?:[A-Za-z0-9_.-]{0,40}[A-Za-z0-9])?"
+    r"[A-Za-z](?<![A-Za-z0-9_.\-/].)[A-Za-z.-]{0,40}[0-9_](?:[A-Za-z0-9_.-]{0,40}[A-Za-z0-9])?"
     r"(?![A-Za-z0-9_(\[/@]|[.:-][A-Za-z0-9/])"
 )
 _MARK = compile_later(r"[A-Za-z][0-9_]")
@@ -34,11 +34,10 @@ _SURE_WORDS = tuple(
 )
 _WORDS = (*_SURE_WORDS, *_JOINED_ONLY)
 _LABELS = "|".join(re.escape(each[1:]) for each in _LISTED if each.startswith("*"))
+_LABEL_BEFORE = compile_later(rf"(?<![\w.-])(?:{_LABELS})[\"'\u201d]?[ ]?\Z", re.IGNORECASE)
 _LABELLED = compile_later(
-    rf"(?<![\w.-])(?:{_LABELS})[\"'\u201d]?"
-    r"[ ]?[:=\uff1a][ ]?[\"'\u201c]?(?P<name>[A-Za-z](?:[A-Za-z]|[.-](?=[A-Za-z])){3,40})"
-    r"(?=[\"'.]?[ ]?(?:[\n,;|)}]|\Z))",
-    re.IGNORECASE,
+    r"[:=\uff1a][ ]?[\"'\u201c]?(?P<name>[A-Za-z](?:[A-Za-z]|[.-](?=[A-Za-z])){3,40})"
+    r"(?=[\"'.]?[ ]?(?:[\n,;|)}]|\Z))"
 )
 """A name of letters alone, behind the colon of a label that means nothing else."""
 
@@ -60,8 +59,10 @@ def find_user_names(text: str, _features: TextFeatures) -> Iterator[Finding]:
     if _MARK.search(text):
         yield from _marked(text)
     for match in _LABELLED.finditer(text):
-        name = match["name"].lower()
-        if not (_is_code(match["name"]) or is_english_word(name) or name in _NO_NAMES):
+        name, end = match["name"].lower(), match.start()
+        if _is_code(match["name"]) or is_english_word(name) or name in _NO_NAMES:
+            continue
+        if _LABEL_BEFORE.search(text, max(0, end - _WINDOW_CHARS), end):
             yield Finding(*match.span("name"), "USERNAME", 0.6, "value of a user name")
 
 

@@ -407,12 +407,19 @@ class Engine:
             normalized = normalize_text(text)
         if normalized.text is not text:
             features = extract_features(normalized.text)
+        encoded: list[tuple[int, int, str]] = []
         key, reading = held
+        if features.has_long_word and (reading is None or known.key):
+            encoded += decode_base64_parts(normalized.text)
         if reading is None:
-            found_here = tuple(self._search(normalized.text, features, pace))
+            found_here = tuple(self._search(normalized.text, features, encoded, pace))
             reading = TextReading(found_here, len(text))
             self._readings.put(key, reading)
-        named = [*self._find_known(normalized.text, features, known)]
+        named = [*known.find(normalized.text, features)]
+        for start, end, decoded in encoded if known.key else ():
+            named += (
+                _moved(each, start, end) for each in known.find(decoded, extract_features(decoded))
+            )
         found = [*named, *reading.found]
         if not found:
             reading.is_clean = True
@@ -447,20 +454,15 @@ class Engine:
             (kept if is_held and not each.is_certain else replaced).append(each)
         return replaced, kept
 
-    def _find_known(
-        self, text: str, features: TextFeatures, known: KnownIdentifiers
+    def _search(
+        self,
+        text: str,
+        features: TextFeatures,
+        encoded: Iterable[tuple[int, int, str]],
+        pace: Pace | None,
     ) -> Iterator[Finding]:
-        """Yield the identifiers of one customer, plain and in base64."""
-        yield from known.find(text, features)
-        if features.has_long_word and known.key:
-            for start, end, decoded in decode_base64_parts(text):
-                for each in known.find(decoded, extract_features(decoded)):
-                    yield _moved(each, start, end)
-
-    def _search(self, text: str, features: TextFeatures, pace: Pace | None) -> Iterator[Finding]:
         yield from self._ask_in_chunks(text, features, ReadingBudget(self._model_chars), pace)
-        if features.has_long_word:
-            yield from self._search_base64(text, pace)
+        yield from self._search_base64(encoded, pace)
         if '":' in text or "':" in text:
             yield from self._search_pairs(text, pace)
         yield from self._lists.denied.find(text)
@@ -519,8 +521,10 @@ class Engine:
             return find_with_all(detectors, text, features, readings)
         return analyzer.analyze(text, features, detectors, readings)
 
-    def _search_base64(self, text: str, pace: Pace | None) -> Iterator[Finding]:
-        for start, end, decoded in decode_base64_parts(text):
+    def _search_base64(
+        self, encoded: Iterable[tuple[int, int, str]], pace: Pace | None
+    ) -> Iterator[Finding]:
+        for start, end, decoded in encoded:
             features = extract_features(decoded)
             ours = self._ask_in_chunks(decoded, features, None, pace)
             for each in (*self._lists.denied.find(decoded), *ours):

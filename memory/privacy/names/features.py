@@ -32,12 +32,14 @@ from .words import (
 )
 
 _TOKENS = compile_later(
-    r"([a-zA-Z]++(?![\w'\u2019\u02bc-])|[^\W_]*\d[^\W_]*|" + WORD_SHAPE + r"|\n|[^\w\s]|_)"
+    r"([a-zA-Z]++(?![\w'\u2019\u02bc-])|[!-/:-@\[-`{-~\n]|[^\W_]*\d[^\W_]*|"
+    + WORD_SHAPE
+    + r"|[^\w\s])"
 )
 """
 Splits at words, line breaks and signs; what has digits in it is a number, as `4f0e` is.
 
-The first form is that of most words, and fast.
+The first two forms are those of most words and signs, and fast.
 """
 
 _SENTENCE_END = frozenset(".!?\u2026\n;")

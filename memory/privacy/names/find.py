@@ -122,6 +122,8 @@ def _find(
         if reading is not None:
             weigh = partial(_weigh, reading, read_weights(model))
             readings = list(map(weigh, sequence.tokens, readings))
+        if max(readings).probability < _LEAST:
+            continue
         read.append((sequence, readings))
         sure.update(
             token.word.folded

@@ -139,11 +139,15 @@ def _announced_kinds(text: str, features: TextFeatures) -> dict[IdentifierKind, 
 
 
 def _places(fold_case: str, beginning: str) -> Iterator[int]:
-    """Yield where *beginning* stands."""
+    """Yield where a word begins so; what is too short to be a beginning is a whole word."""
+    is_whole, size = len(beginning) < PREFIX_CHARS, len(beginning)
     place = fold_case.find(beginning)
     while place != -1:
-        yield place
-        place = fold_case.find(beginning, place + 1)
+        end = place + size
+        is_within = place > 0 and fold_case[place - 1].isalnum()
+        if not (is_within or (is_whole and fold_case[end : end + 1].isalpha())):
+            yield place
+        place = fold_case.find(beginning, end)
 
 
 def _merged(ends: list[int]) -> Iterator[tuple[int, int]]:

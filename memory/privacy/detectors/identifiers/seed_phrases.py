@@ -10,7 +10,7 @@ from itertools import chain
 
 from ..finding import Finding
 from ..lazy_pattern import compile_later
-from ..prefilter import TextFeatures
+from ..prefilter import TextFeatures, read_words_of
 from ..word_lists import read_words
 
 LEAST_DIFFERENT = 9
@@ -29,10 +29,13 @@ _ANNOUNCED = compile_later(
 _CHARS_BEFORE = 100
 
 
-def may_hold_seed_phrase(_text: str, features: TextFeatures) -> bool:
-    """Return whether a text has enough of the words."""
-    words = features.words
-    return len(words) >= LEAST_DIFFERENT and len(_places().keys() & words) >= LEAST_DIFFERENT
+def may_hold_seed_phrase(text: str, features: TextFeatures) -> bool:
+    """Return whether a text has enough of the words, and so many of them in a row."""
+    listed, words = _places(), features.words
+    if len(words) < LEAST_DIFFERENT or len(listed.keys() & words) < LEAST_DIFFERENT:
+        return False
+    marks = "".join(["x" if each in listed else " " for each in read_words_of(text)])
+    return _RUN.search(marks) is not None
 
 
 def find_seed_phrases(text: str, _features: TextFeatures) -> Iterator[Finding]:

@@ -36,11 +36,11 @@ from ..detectors.pace import Pace
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import NO_LISTS, TermLists
 from ..detectors.word_lists import read_lines, split_words
-from ..models.language_models import LanguageModels, ModelReading, ReadingBudget
-from ..names.find import find_repeated_names
+from ..models.language_models import LanguageModels, ReadingBudget
+from ..names.find import ReadNames, find_repeated_names, find_undecided, read_names
 from .cache import RedactionCache
 from .field_labels import labels_of, names_number, names_person, names_phone
-from .gate import UNCHUNKED, DetectorGate, find_with_all
+from .gate import PERSONS, UNCHUNKED, DetectorGate, Reading, find_with_all
 from .plain_texts import find_plain
 
 if TYPE_CHECKING:
@@ -506,20 +506,22 @@ class Engine:
         Until it is imported our detectors are run without it: they find the same.
         """
         detectors = self._gate.choose(text, features)
-        may_read = budget is not None and self.models.may_find(text, features)
-        if not (detectors or may_read or self._has_custom):
+        has_models = budget is not None and bool(self.models.entities)
+        if not (detectors or has_models or self._has_custom):
             return ()
-        readings: list[ModelReading] = []
-        if budget is not None and may_read:
-            readings += self.models.read(text, budget, pace)
+        reading = Reading()
+        if budget is not None and has_models:
+            read: ReadNames = read_names(text) if PERSONS in detectors else {}
+            of_models = self.models.read(text, budget, pace, find_undecided(read))
+            reading = Reading(read, list(of_models))
         if self._has_custom and pace is not None:
             pace.before_slow_work()
         # Its import takes two seconds, which no deadline of a call has: only what the user brought
         # has to wait for it.
         analyzer = self._lend_analyzer(self._has_custom)
         if analyzer is None:
-            return find_with_all(detectors, text, features, readings)
-        return analyzer.analyze(text, features, detectors, readings)
+            return find_with_all(detectors, text, features, reading)
+        return analyzer.analyze(text, features, detectors, reading)
 
     def _search_base64(
         self, encoded: Iterable[tuple[int, int, str]], pace: Pace | None

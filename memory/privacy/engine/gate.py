@@ -192,18 +192,35 @@ class DetectorGate:
         return [each for each in some if each.applies(text, features)]
 
 
+class Reading(NamedTuple):
+    """
+    What is read of a text before detectors are asked.
+
+    Attributes:
+        of_names: By the models of names. None: nothing yet.
+        of_models: By language models.
+    """
+
+    of_names: names.ReadNames | None = None
+    of_models: Sequence[ModelReading] = ()
+
+    def __repr__(self) -> str:
+        """Hide the text."""
+        return "Reading(...)"
+
+
 def find_with(
-    detector: Detector, text: str, features: TextFeatures, readings: Sequence[ModelReading]
+    detector: Detector, text: str, features: TextFeatures, reading: Reading
 ) -> Iterable[Finding]:
     """Return what one detector finds in *text*; names are weighed with what models have read."""
     if detector is not PERSONS:
         return detector.find(text, features)
-    seen = [each for each in readings if each.shown]
+    seen = [each for each in reading.of_models if each.shown]
     if not seen:
-        return names.find_persons(text, features)
+        return names.find_persons(text, features, None, reading.of_names)
     read = [found for each in seen for found in each.findings]
     shown = [passage for each in seen for passage in each.shown]
-    return names.find_persons(text, features, LanguageReading(read, shown))
+    return names.find_persons(text, features, LanguageReading(read, shown), reading.of_names)
 
 
 def find_in_readings(readings: Sequence[ModelReading]) -> Iterator[Finding]:
@@ -218,9 +235,9 @@ def find_with_all(
     detectors: Iterable[Detector],
     text: str,
     features: TextFeatures,
-    readings: Sequence[ModelReading],
+    reading: Reading,
 ) -> Iterator[Finding]:
     """Yield what *detectors* find in *text*, and models have read there."""
     for each in detectors:
-        yield from find_with(each, text, features, readings)
-    yield from find_in_readings(readings)
+        yield from find_with(each, text, features, reading)
+    yield from find_in_readings(reading.of_models)

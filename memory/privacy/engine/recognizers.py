@@ -18,8 +18,7 @@ from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
 from ..detectors.finding import DIRECT, QUASI, Finding
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..models.custom_recognizers import CustomRecognizer
-from ..models.language_models import ModelReading
-from .gate import DETECTORS, OPT_IN, Detector, find_with, find_with_all
+from .gate import DETECTORS, OPT_IN, Detector, Reading, find_with, find_with_all
 
 LANGUAGE = "en"
 """Presidio asks for one. Our detectors tell languages apart themselves, and read all of them."""
@@ -34,19 +33,19 @@ class TextArtifacts(NlpArtifacts):
     Attributes:
         features: Its cheap features.
         detectors: Those of ours that may find something in it.
-        readings: What language models have read in it.
+        reading: What models have read in it.
     """
 
     def __init__(
         self,
         features: TextFeatures,
         detectors: Sequence[Detector],
-        readings: Sequence[ModelReading],
+        reading: Reading,
     ) -> None:
         super().__init__([], [], [], [], None, LANGUAGE)  # type: ignore[arg-type]
         self.features = features
         self.detectors = detectors
-        self.readings = readings
+        self.reading = reading
 
 
 class DetectorRecognizer(EntityRecognizer):
@@ -81,14 +80,14 @@ class DetectorRecognizer(EntityRecognizer):
         self, text: str, entities: list[str], nlp_artifacts: NlpArtifacts
     ) -> list[RecognizerResult]:
         """Return what the detector finds in *text* of *entities*."""
-        readings: Sequence[ModelReading] = ()
+        reading = Reading()
         if isinstance(nlp_artifacts, TextArtifacts):
-            features, readings = nlp_artifacts.features, nlp_artifacts.readings
+            features, reading = nlp_artifacts.features, nlp_artifacts.reading
         else:
             features = extract_features(text)
             if not self.detector.applies(text, features):
                 return []
-        found = find_with(self.detector, text, features, readings)
+        found = find_with(self.detector, text, features, reading)
         return [_to_result(each, type(self).__name__) for each in found if each.entity in entities]
 
 
@@ -124,8 +123,8 @@ class GateRecognizer(EntityRecognizer):
         """Return what the detectors of the artifacts find, and the entities in their readings."""
         if not isinstance(nlp_artifacts, TextArtifacts):
             return []
-        features, readings = nlp_artifacts.features, nlp_artifacts.readings
-        found = find_with_all(nlp_artifacts.detectors, text, features, readings)
+        features, reading = nlp_artifacts.features, nlp_artifacts.reading
+        found = find_with_all(nlp_artifacts.detectors, text, features, reading)
         return [_to_result(each, "Mnemoscope") for each in found]
 
 
@@ -163,7 +162,7 @@ class Analyzer:
         text: str,
         features: TextFeatures,
         detectors: Sequence[Detector],
-        readings: Sequence[ModelReading],
+        reading: Reading,
     ) -> Iterator[Finding]:
         """Yield what *detectors*, language models and the user's recognizers find in *text*."""
         results = self._engine.analyze(
@@ -171,7 +170,7 @@ class Analyzer:
             LANGUAGE,
             entities=_ENTITIES,
             ad_hoc_recognizers=self._recognizers,
-            nlp_artifacts=TextArtifacts(features, detectors, readings),
+            nlp_artifacts=TextArtifacts(features, detectors, reading),
             return_decision_process=True,
         )
         return map(_to_finding, results)

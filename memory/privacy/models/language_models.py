@@ -1,9 +1,8 @@
 """
 The language models for names, each shown the sentences of a text that are in its own language.
 
-Only sentences with words that may be names are shown, in batches. An English word that begins one
-without any is no name, read or not. What a model is not shown for its length is not passed: every
-possible name in it counts as a person.
+Only sentences with words of which their reading decides whether they are names are shown, in
+batches. What a model is not shown for its length is not passed: every such word counts as a person.
 """
 
 from __future__ import annotations
@@ -14,14 +13,12 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..detectors.chunks import split_into_chunks
-from ..detectors.english_words import english_words, is_english_word
+from ..detectors.english_words import english_words
 from ..detectors.finding import Finding
 from ..detectors.language import guess_language, identify_language
 from ..detectors.lazy_pattern import compile_later
-from ..detectors.lexicon import fold
 from ..detectors.pace import Pace
-from ..detectors.prefilter import TextFeatures
-from ..detectors.word_lists import ALL_NAMES, ORDINARY
+from ..detectors.word_lists import ORDINARY
 from .model_setting import ANY_LANGUAGE
 from .name_model import ModelBusyError, NameModel
 
@@ -44,9 +41,6 @@ _BATCH_CHARS = 1_200
 """Other threads wait for one batch."""
 
 _WORD = compile_later(r"[^\W\d_]+(?:['\u2019\-][^\W\d_]+)*")
-_CAPITAL_WORD = compile_later(rf"(?<![^\W\d_])(?![a-z]){_WORD.pattern}")
-_BEGINS_SENTENCE = compile_later(r"(?:^|[.!?:…\n>*•|\"“(\[-])[\s\"“'*_#>-]*\Z")
-_BEFORE_CHARS = 8
 
 
 class Passage(NamedTuple):
@@ -115,20 +109,12 @@ class LanguageModels:
             with model.pipeline():
                 _ = model.language  # a file tells it
 
-    def may_find(self, text: str, features: TextFeatures) -> bool:
-        """Return whether a model may find anything: not in ordinary words without a capital."""
-        if self.entities != _PERSON_ONLY:
-            return bool(self.entities)
-        return not (
-            features.words <= ORDINARY
-            or (
-                text.islower()
-                and (" " not in text.strip() or all(map(is_english_word, features.words)))
-            )
-        )
-
     def read(
-        self, text: str, budget: ReadingBudget, pace: Pace | None = None
+        self,
+        text: str,
+        budget: ReadingBudget,
+        pace: Pace | None = None,
+        places: Iterable[tuple[int, int]] | None = None,
     ) -> Iterator[ModelReading]:
         """
         Yield what the models read in the sentences that may hold what is looked for.
@@ -137,14 +123,17 @@ class LanguageModels:
             text: Any text.
             budget: What may be shown. Beyond it every possible name counts as a person.
             pace: Lets other threads in.
+            places: Of the possible names. None: every sentence is read.
         """
+        possible = sorted(Passage(*each) for each in places or ())
+        is_choice = places is not None and self.entities == _PERSON_ONLY
+        is_small_word = text.islower() and " " not in text.strip()
+        if is_choice and (not possible or is_small_word):
+            return
         # A lone surrogate cannot be encoded for a model; "?" is as long.
         readable = truecase(text.encode("utf-8", "replace").decode())
         sentences = _Sentences(readable)
-        words = list(_find_capital_words(readable))
-        places = [place for place, may_be_name in words if may_be_name]
-        is_person_only = self.entities == _PERSON_ONLY
-        shown = dict.fromkeys(map(sentences.around, places) if is_person_only else sentences.all())
+        shown = dict.fromkeys(map(sentences.around, possible) if is_choice else sentences.all())
         for model, mine in self._by_model(sentences, shown):
             if model is not None and pace is not None:
                 pace.before_slow_work()
@@ -153,19 +142,11 @@ class LanguageModels:
                     pace.between_pieces()
                 texts = [readable[start:end] for start, end in batch]
                 if model is None or not budget.allows(texts):
-                    yield ModelReading(_beyond(places, batch), [])
+                    yield ModelReading(_beyond(possible, batch), [])
                     continue
                 with _lent(model, pace) as pipeline:
                     read = [] if pipeline is None else list(pipeline.find(texts))
                 yield ModelReading([*_moved(zip(batch, read, strict=False))], batch)
-        beginnings = [place for place, may_be_name in words if is_person_only and not may_be_name]
-        if read_as_no_name := [
-            each
-            for each in beginnings
-            if (sentence := sentences.around(each)) not in shown
-            and self._model_of(sentences.language_of(sentence)) is not None
-        ]:
-            yield ModelReading([], read_as_no_name)
 
     def _by_model(
         self, sentences: _Sentences, places: Iterable[Passage]
@@ -265,23 +246,6 @@ def truecase(text: str) -> str:
         lambda found: found[0] if found[0] in ORDINARY else found[0].capitalize(), text
     )
     return cased if len(cased) == len(text) else text
-
-
-def _find_capital_words(text: str) -> Iterator[tuple[Passage, bool]]:
-    """
-    Yield the words of a cased *text* with a capital that are not ordinary.
-
-    Beside each, whether it may be of a name: an English word that begins a sentence is of none.
-    """
-    for match in _CAPITAL_WORD.finditer(text):
-        lower = match[0].lower()
-        if lower in ORDINARY or len(lower) == 1:
-            continue
-        begins = _BEGINS_SENTENCE.search(
-            text[max(0, match.start() - _BEFORE_CHARS) : match.start()]
-        )
-        is_beginning = begins and fold(lower) not in ALL_NAMES and is_english_word(lower)
-        yield Passage(*match.span()), not is_beginning
 
 
 def _batches(places: Iterable[Passage]) -> Iterator[list[Passage]]:

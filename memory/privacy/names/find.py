@@ -7,8 +7,9 @@ one place of a text needs little at its others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
+from typing import NamedTuple, TypeAlias
 
 from ..detectors.english_words import is_english_word
 from ..detectors.finding import Finding
@@ -33,6 +34,7 @@ Of words that a language model has read too.
 Below it more is found on the half of English that this is chosen on, and in prose about nobody.
 """
 
+_CHINESE = "names_chinese"
 _TAKEN_CHINESE = 0.25
 """Of characters that are cut into words: a name's odds are shared by more items."""
 
@@ -89,8 +91,69 @@ def _is_english_alone(word: str) -> bool:
     return _COMMON_NAMES.isdisjoint(word_table().get(word, "")) and is_english_word(word)
 
 
+class ReadSequence(NamedTuple):
+    """
+    A sequence, and what a model of names reads in it.
+
+    Attributes:
+        sequence: The items.
+        readings: Of each.
+    """
+
+    sequence: Sequence
+    readings: list[ItemReading]
+
+    def __repr__(self) -> str:
+        """Hide the words."""
+        return f"ReadSequence({len(self.readings)} items)"
+
+
+ReadNames: TypeAlias = Mapping[str, list[ReadSequence]]
+"""What the models of names read in a text, by their names."""
+
+
+def read_names(text: str) -> ReadNames:
+    """Return what the models of names that *text* calls for read in it."""
+    if text.isascii():
+        return {"names": _read("names", read_sequences(text, shared_words()))}
+    # A lone surrogate cannot be encoded for a model; "?" is as long.
+    text = text.encode("utf-8", "replace").decode()
+    read = {"names": _read("names", read_sequences(text, shared_words()))}
+    if _UNSPACED.search(text):
+        read["names_unspaced"] = _read("names_unspaced", unspaced.read_sequences(text))
+        # Without a character of its own script a Japanese text looks like Chinese: both are asked.
+        if chinese.is_chinese(text) and (segmenter := chinese.load()) is not None:
+            cut = unspaced.read_sequences(text, segmenter)
+            read[_CHINESE] = _read(_CHINESE, cut)
+    return read
+
+
+def _read(model: str, sequences: Iterable[Sequence]) -> list[ReadSequence]:
+    return [ReadSequence(each, load(model).read(each.attributes)) for each in sequences]
+
+
+def find_undecided(read: ReadNames) -> Iterator[tuple[int, int]]:
+    """Yield the places of words of which a language model's reading decides if they are names."""
+    for model, sequences in read.items():
+        if model == _CHINESE:
+            continue
+        weights = read_weights(model)
+        for sequence, readings in sequences:
+            for token, each in zip(sequence.tokens, readings, strict=True):
+                if len(token.word.text) == 1:
+                    continue  # an initial: its dot ends a sentence to a language model
+                # The second: a name, if the word surely is one elsewhere.
+                if weights.may_turn(each.probability, _TAKEN_WEIGHED) or (
+                    _LEAST <= each.probability < _TAKEN
+                ):
+                    yield token.start, token.end
+
+
 def find_persons(
-    text: str, _features: TextFeatures, reading: LanguageReading | None = None
+    text: str,
+    _features: TextFeatures,
+    reading: LanguageReading | None = None,
+    read: ReadNames | None = None,
 ) -> Iterator[Finding]:
     """
     Find names of people.
@@ -98,40 +161,36 @@ def find_persons(
     Args:
         text: Any text.
         reading: What a language model read in it.
+        read: What `read_names` returned for it. None: it is read.
     """
-    if not text.isascii():
-        # A lone surrogate cannot be encoded for a model; "?" is as long.
-        text = text.encode("utf-8", "replace").decode()
-    yield from _find("names", text, read_sequences(text, shared_words()), reading)
-    if not text.isascii() and _UNSPACED.search(text):
-        yield from _find("names_unspaced", text, unspaced.read_sequences(text), reading)
-        # Without a character of its own script a Japanese text looks like Chinese: both are asked.
-        if chinese.is_chinese(text) and (segmenter := chinese.load()) is not None:
-            cut = unspaced.read_sequences(text, segmenter)
-            for found in _find("names_chinese", text, cut, None):
+    for model, sequences in (read_names(text) if read is None else read).items():
+        if model == _CHINESE:
+            for found in _find(model, text, sequences, None):
                 yield found._replace(end=chinese.end_before_title(text, found.start, found.end))
+        else:
+            yield from _find(model, text, sequences, reading)
 
 
 def _find(
-    model: str, text: str, sequences: Iterable[Sequence], reading: LanguageReading | None
+    model: str, text: str, sequences: Iterable[ReadSequence], reading: LanguageReading | None
 ) -> Iterator[Finding]:
-    read: list[tuple[Sequence, list[ItemReading]]] = []
+    read: list[ReadSequence] = []
     sure: set[str] = set()
-    for sequence in sequences:
-        readings = load(model).read(sequence.attributes)
+    for each in sequences:
+        sequence, readings = each
         if reading is not None:
             weigh = partial(_weigh, reading, read_weights(model))
             readings = list(map(weigh, sequence.tokens, readings))
         if max(readings).probability < _LEAST:
             continue
-        read.append((sequence, readings))
+        read.append(ReadSequence(sequence, readings))
         sure.update(
             token.word.folded
             for token, each in zip(sequence.tokens, readings, strict=True)
             if each.probability >= _SURE
         )
     for sequence, readings in read:
-        taken = _TAKEN_CHINESE if model == "names_chinese" else _TAKEN
+        taken = _TAKEN_CHINESE if model == _CHINESE else _TAKEN
         for found in _spans(sequence, readings, taken, sure - {""}):
             if text[found.start : found.end].lower() not in _NO_NAMES:
                 yield _with_dot(found, text)
@@ -213,6 +272,6 @@ def prepare() -> None:
     for name in ("names", "names_unspaced"):
         load(name)
     if chinese.load() is not None:
-        load("names_chinese")
+        load(_CHINESE)
     _clues()
     small_names()

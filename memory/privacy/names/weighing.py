@@ -39,8 +39,15 @@ class Weights(NamedTuple):
 
     def weigh(self, probability: float, label: str) -> float:
         """Return the probability of a name, from the model's and the language model's label."""
-        odds = log_odds(probability)
-        return 1 / (1 + math.exp(-(self.bias + self.names * odds + self.labels.get(label, 0.0))))
+        return self._weigh(probability, self.labels.get(label, 0.0))
+
+    def may_turn(self, probability: float, taken: float) -> bool:
+        """Return whether a language model's label decides if a word of *probability* is *taken*."""
+        least, most = min(self.labels.values()), max(self.labels.values())
+        return self._weigh(probability, least) < taken <= self._weigh(probability, most)
+
+    def _weigh(self, probability: float, label: float) -> float:
+        return 1 / (1 + math.exp(-(self.bias + self.names * log_odds(probability) + label)))
 
 
 def log_odds(probability: float) -> float:

@@ -127,12 +127,27 @@ def test_what_says_little_is_shown_to_the_model_of_what_it_says(with_models):
     assert shown["de"].texts == ["Zorblax und Wenlock"]
 
 
-def test_a_word_that_begins_a_sentence_is_no_name_to_a_model(with_models, keys):
-    """It is English, and no name stands beside it, so that no model has to read the sentence."""
+def test_what_the_model_of_names_leaves_undecided_is_read(with_models, keys):
+    """An English word that begins a sentence as a name does."""
     text = "Acquiescence told us that the train was late."
     redactor, shown = with_models("en")
 
     assert build_redactor(model="none", keys=keys).begin().text(text) != text
+    assert redactor.begin().text(text) == text
+    assert shown["en"].texts == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Please restart the Kubernetes cluster before the Upgrade is done.",
+        "The Report of the Ministry says that the Danube was low in Spring.",
+    ],
+)
+def test_what_no_reading_would_make_a_name_is_not_read(with_models, text):
+    """Words with capitals that the model of names is sure of cost no reading of the sentence."""
+    redactor, shown = with_models("en")
+
     assert redactor.begin().text(text) == text
     assert shown["en"].texts == []
 

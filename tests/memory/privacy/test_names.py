@@ -9,7 +9,7 @@ import pytest
 from mnemoscope.memory.privacy.detectors.finding import Finding
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
 from mnemoscope.memory.privacy.names import find
-from mnemoscope.memory.privacy.names.weighing import LanguageReading, read_weights
+from mnemoscope.memory.privacy.names.weighing import NOTHING, LanguageReading, read_weights
 
 CONVERSATIONS = Path(__file__).parents[4] / "shared/data/locomo"
 LEAST_FOUND = 0.97
@@ -200,3 +200,13 @@ def test_an_interjection_alone_is_no_name(redactor, text):
 def test_a_name_behind_an_escape_leaves_the_escape_whole(redactor):
     """A JSON text is one afterwards, too."""
     assert redactor.begin().text(r'{"a": "x\nMelanie said"}') == r'{"a": "x\n<PERSON> said"}'
+
+
+@pytest.mark.parametrize("model", ["names", "names_unspaced"])
+def test_a_word_is_undecided_where_labels_decide(model):
+    """For each probability: some label makes it a name, and another one none."""
+    weights = read_weights(model)
+    for probability in (each / 100 for each in range(101)):
+        found = {weights.weigh(probability, label) >= 0.42 for label in (*weights.labels, NOTHING)}
+
+        assert weights.may_turn(probability, 0.42) is (len(found) == 2)

@@ -166,7 +166,8 @@ def find_disguises(text: str) -> list[Edit]:
     edits: list[Edit] = []
     if "@" in text:
         edits += _broken(text)
-        edits += ((*match.span("stop"), ".") for match in _FULL_STOP.finditer(text))
+        if not text.isascii():
+            edits += ((*match.span("stop"), ".") for match in _FULL_STOP.finditer(text))
     if _may_spell_address(text, lower):
         edits += _spelled_addresses(text)
     if " " in text and _has_spaced_digits(text):

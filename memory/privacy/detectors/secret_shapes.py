@@ -91,8 +91,8 @@ def has_shape(text: str, features: TextFeatures) -> bool:
     if not features.has_long_word:
         return False
     clues = _clues()
-    # In a text beyond ASCII, a letter of another script may stand before a prefix.
-    if not features.words.isdisjoint(clues.words.keys()) or not text.isascii():
+    # A letter of another script may stand before a prefix, and is of one word with it.
+    if not features.words.isdisjoint(clues.words.keys()) or features.has_other_script:
         return True
     return any(part in text for part in clues.parts)
 
@@ -125,7 +125,7 @@ def find_shapes(text: str, features: TextFeatures) -> Iterator[Finding]:
 
 def _candidates(text: str, features: TextFeatures) -> Iterator[tuple[str, Shape, re.Pattern[str]]]:
     clues = _clues()
-    words = features.words & clues.words.keys() if text.isascii() else clues.words.keys()
+    words = clues.words.keys() if features.has_other_script else features.words & clues.words.keys()
     for each in (*chain.from_iterable(clues.words[word] for word in words), *clues.others):
         if (each[0] or each[1].literal) in text:
             yield each

@@ -506,14 +506,13 @@ class Engine:
         Until it is imported our detectors are run without it: they find the same.
         """
         detectors = self._gate.choose(text, features)
-        has_models = budget is not None and bool(self.models.entities)
-        if not (detectors or has_models or self._has_custom):
-            return ()
         reading = Reading()
-        if budget is not None and has_models:
+        if budget is not None and self.models.entities:
             read: ReadNames = read_names(text) if PERSONS in detectors else {}
             of_models = self.models.read(text, budget, pace, find_undecided(read))
             reading = Reading(read, list(of_models))
+        if not (detectors or reading.of_models or self._has_custom):
+            return ()
         if self._has_custom and pace is not None:
             pace.before_slow_work()
         # Its import takes two seconds, which no deadline of a call has: only what the user brought

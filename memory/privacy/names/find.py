@@ -42,6 +42,9 @@ _SURE, _LEAST = 0.9, 0.1
 _MOST = 0.75
 """The score of a certain name: what a shape or a label says of the same place counts more."""
 
+_DECIDED = 0.98
+"""From here on no language model is asked: the few labels that would turn it are mostly wrong."""
+
 _LEAST_CHARS = 3
 _CAPITALISED = compile_later(r"[^\W\d_a-z][^\W\d_]*")
 _UNSPACED = compile_later("[\u3040-\u9fff\u0e00-\u0e7f\uac00-\ud7a3]")
@@ -140,8 +143,9 @@ def find_undecided(read: ReadNames) -> Iterator[tuple[int, int]]:
         weights = read_weights(model)
         for sequence, readings in sequences:
             for token, each in zip(sequence.tokens, readings, strict=True):
-                if len(token.word.text) == 1:
-                    continue  # an initial: its dot ends a sentence to a language model
+                word = token.word.text  # empty of a character
+                if len(word) == 1 or (word and each.probability >= _DECIDED):
+                    continue  # of an initial, the dot ends a sentence to a language model
                 # The second: a name, if the word surely is one elsewhere.
                 if weights.may_turn(each.probability, _TAKEN_WEIGHED) or (
                     _LEAST <= each.probability < _TAKEN

@@ -79,6 +79,7 @@ def test_a_corrupt_model_is_done_without(keys, tmp_path, caplog):
     """A folder that is no model is a failure with a name."""
     (tmp_path / "meta.json").write_text("{ not json")
     redactor = build_redactor(model=str(tmp_path), keys=keys)
+    redactor.prepare()
 
     assert (
         redactor.begin().text("My name is Zuzana Ruoho, of Leeds")

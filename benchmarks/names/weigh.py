@@ -1,5 +1,5 @@
 """
-Learn how models weigh: ``python -m benchmarks.names.weigh DATA TEXTS MODELS [OUT]``.
+Learn how models weigh: ``python -m benchmarks.names.weigh DATA TEXTS ENGLISH MODELS [OUT]``.
 
 MODELS has the models of names that `train` wrote with ``--leave-out weighed``. The language models
 are those of the extras ``ner`` and ``ner-ja``: English stands for all languages with spaces, and
@@ -18,6 +18,7 @@ from random import Random
 
 import numpy as np
 
+from benchmarks.names.english import sentences as more_english
 from benchmarks.names.nobody import texts as of_packages
 from benchmarks.names.sentences import Part, Sentence, read
 from mnemoscope.memory.privacy import names
@@ -35,7 +36,7 @@ _SHOWN_CHARS = 65_536
 _TIMES_REAL = 4
 """How often a running text counts: documents of templates have as many names, and all alike."""
 
-_REAL = re.compile("(?:train)?[a-z]{2}-")
+_REAL = re.compile("(?:train)?[a-z]{2}-|train ")
 """Begins the keys of running text."""
 
 
@@ -43,19 +44,24 @@ Sample = tuple[float, str, bool]
 """The probability of a word, its label, and whether it is part of a name."""
 
 
+def _in_english(text: str) -> Iterator[Sequence]:
+    return (each for each in read_sequences(text, Words()) if each.model == "names_english")
+
+
 _PAIRS: tuple[tuple[str, str, str | None, Callable[[str], Iterable[Sequence]]], ...] = (
     ("names", "en", None, lambda text: read_sequences(text, Words())),
+    ("names_english", "en", None, _in_english),
     ("names_unspaced", "ja", "ja_ginza", unspaced.read_sequences),
 )
 """A model of names, the language that tells its weights, the language model, how text is read."""
 
 
-def unseen(data: Path, texts: Path, language: str) -> list[Sentence]:
+def unseen(data: Path, texts: Path, english: Path, language: str) -> list[Sentence]:
     """Return sentences of a *language* that the model of names has not learned from."""
     labelled = [each for file in _FILES for each in read(data / file)]
     nobody = of_packages(texts, Random(1))  # noqa: S311 - the same in every run
     said = takewhile(lambda each: each.key.startswith("chat"), nobody)  # the others take minutes
-    every = (*labelled, *islice(said, _MOST_CHATS))
+    every = (*labelled, *more_english(english), *islice(said, _MOST_CHATS))
     return [each for each in every if each.language == language and each.part is Part.WEIGHED]
 
 
@@ -75,12 +81,12 @@ def readings(
         )
 
 
-def main(data: Path, texts: Path, models: Path, out: Path) -> None:
+def main(data: Path, texts: Path, english: Path, models: Path, out: Path) -> None:
     """Write the weights of each model of names."""
     weights: dict[str, object] = {}
     for name, language, model, sequences in _PAIRS:
-        tagger = Tagger((models / f"{name}.crf").read_bytes())
-        sentences = unseen(data, texts, language)
+        tagger = Tagger((models / f"{name}.crf.gz").read_bytes())
+        sentences = unseen(data, texts, english, language)
         samples = [
             sample
             for sentence, reading in zip(
@@ -122,5 +128,5 @@ def _fit(samples: list[Sample]) -> dict[str, object]:
 
 if __name__ == "__main__":
     folder = Path(names.__file__).with_name("data")
-    data, texts, models, *out = map(Path, sys.argv[1:])
-    main(data, texts, models, out[0] if out else folder / "weights.json")
+    data, texts, english, models, *out = map(Path, sys.argv[1:])
+    main(data, texts, english, models, out[0] if out else folder / "weights.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import real_text
+from benchmarks.names.english import document_of
 
 
 def test_words_and_tags_become_a_text_with_its_people():
@@ -24,7 +25,7 @@ def test_words_and_tags_become_a_text_with_its_people():
         ("?", "O"),
     ]
 
-    document = real_text.document_of(words, "a thread")
+    document = document_of(words, "a thread")
 
     assert document.text == 'Is "Maud Quimby", Zorblat\'s aunt (in Paris)?'
     assert [document.text[each.start : each.end] for each in document.spans] == [
@@ -43,7 +44,7 @@ def test_accounts_are_no_names():
         ("#quimby", "B-PER"),
     ]
 
-    document = real_text.document_of(words, "a thread")
+    document = document_of(words, "a thread")
 
     assert document.text == "@maud and @zorblat #quimby"
     assert document.spans == ()

@@ -20,6 +20,7 @@ from .lists import NAMES, cue_at_end, last_words_of_cues
 from .words import (
     CAPITAL,
     ENGLISH,
+    LETTER,
     MARK,
     NEWLINE,
     OUTSIDE,
@@ -42,6 +43,9 @@ Splits at words, line breaks and signs; what has digits in it is a number, as `4
 The first two forms are those of most words and signs, and fast.
 """
 
+_POST = compile_later(r"(?:^|\s)[@#]\w")
+"""People who write posts address others so, in texts of few words."""
+
 _SENTENCE_END = frozenset(".!?\u2026\n;")
 _LINE_MARKS = frozenset('>*\u2022-"\u201c(\u2013\u2014\u201e\u00ab')
 _NAME_GAPS = frozenset(["", " ", "\u00a0", "  ", ". ", ".", "-"])
@@ -57,7 +61,7 @@ _FAR, _MOST_ITEMS, _LEAST_SMALL = 4, 200, 3
 _QUOTES, _ASSIGNS = frozenset("\"'`_*"), frozenset(":=")
 _TEXT = attrgetter("text")
 _CODE = frozenset("{}=<>_/\\|;")
-_SHORT_LINE, _LONGEST_RUN, _CUE_WORDS, _SHORT_WORD, _NEXT_BUT_ONE = 5, 5, 5, 3, 2
+_SHORT_LINE, _LONGEST_RUN, _CUE_WORDS, _SHORT_WORD, _NEXT_BUT_ONE, _FEW = 5, 5, 5, 3, 2, 3
 
 
 def read_sequences(text: str, words: Words) -> Iterator[Sequence]:
@@ -209,7 +213,7 @@ def _is_abbreviated(word: Word) -> bool:
 class _Line:
     """What is known of all words of a line."""
 
-    def __init__(self, text: str, words: Several[Word]) -> None:
+    def __init__(self, text: str, words: Several[Word], *, is_in_english: bool) -> None:
         sorts = "".join([each.sort for each in words])
         marks = sorts.count(MARK)
         letters = len(words) - marks
@@ -217,8 +221,7 @@ class _Line:
         self.kind = f"line={share}{min(letters, _SHORT_LINE)}"
         marks = marks * 5 // max(1, len(words))
         self.attributes = [self.kind, f"caps={share}", f"marks={marks}"]
-        english = sorts.count(ENGLISH)
-        self.is_english = english > _LEAST_ENGLISH * (english + sorts.count(SMALL))
+        self.is_english = _is_english(sorts)
         self.language = f"english={self.is_english}"
         last = words[-1].text
         if not last[0].isalnum():
@@ -228,6 +231,21 @@ class _Line:
         form = "code" if is_technical(text) else "docs" if is_about_technology(text) else "prose"
         self.form = f"form={form}"
         self.attributes.append(self.form)
+        # Where it learned from, people write sentences and posts.
+        is_read = is_in_english and (self.is_english or self._is_post(text, sorts))
+        self.model = "names_english" if is_read and form != "code" else "names"
+
+    @staticmethod
+    def _is_post(text: str, sorts: str) -> bool:
+        is_possible = "@" in text or "#" in text
+        others = sorts.count(SMALL) + sorts.count(LETTER)
+        is_other = others > max(sorts.count(ENGLISH), _FEW)
+        return is_possible and not is_other and _POST.search(text) is not None
+
+
+def _is_english(sorts: str) -> bool:
+    english = sorts.count(ENGLISH)
+    return english > _LEAST_ENGLISH * (english + sorts.count(SMALL))
 
 
 class _Surroundings:
@@ -239,6 +257,12 @@ class _Surroundings:
         self._is_ascii = text.isascii()
         self._line: _Line | None = None
         self._line_end = -1
+
+    @cached_property
+    def _is_english(self) -> bool:
+        """Whether the text is: a line of another language may have no other small words."""
+        sorts = "".join([each.sort for each in self._words])
+        return _is_english(sorts.replace(LETTER, SMALL)) or _POST.search(self._text) is not None
 
     @cached_property
     def _small(self) -> frozenset[str]:
@@ -267,7 +291,10 @@ class _Surroundings:
             except ValueError:
                 end = len(words)
             line = self._text[self._starts[start] : self._ends[end - 1]]
-            self._line, self._line_end = _Line(line, words[start:end]), end
+            self._line, self._line_end = (
+                _Line(line, words[start:end], is_in_english=self._is_english),
+                end,
+            )
         return self._line
 
     def sequence(self, items: list[int]) -> Sequence:
@@ -291,7 +318,7 @@ class _Surroundings:
         ]
         places = [(self._starts[each], self._ends[each]) for each in items]
         tokens = [Token(*at, word) for at, word in zip(places, words, strict=True)]
-        return Sequence(tokens, joined, attributes)
+        return Sequence(tokens, joined, attributes, self._line_of(items[0]).model)
 
     def _own(self, index: int) -> list[str]:
         word = self._words[index]
@@ -317,7 +344,8 @@ class _Surroundings:
         is_first = before.text in _SENTENCE_END or (
             before.text in _LINE_MARKS and before_2.text in _SENTENCE_END
         )
-        if (is_first or not before.text) and not is_joined:
+        is_begin = (is_first or not before.text) and not is_joined
+        if is_begin:
             found.append(f"begin{name}")
             found.append(f"begin>{after.folded}")
         left = text[start - 1 : start] if start else ""
@@ -338,6 +366,14 @@ class _Surroundings:
             f"{name}{before.shape}{after.shape}",
             f"{name}{after_2.shape}{after_2.kinds[:1]}",
         ]
+        if line.model == "names_english":
+            found += [*word.used, *before.used_before, *after.used_after]
+            path, path_before, path_after = word.path, before.path, after.path
+            found.append(f"Cpair{path_before[:8]}>{path_after[:8]}")
+            found.append(f"Ctri{path_before[:6]}|{path[:6]}|{path_after[:6]}")
+            if is_begin:
+                found.append(f"Cbegin{word.usage.capitals}")
+                found.append(f"Cbegin{name}{word.usage.capitals}{word.usage.small[:6]}")
         if word.sort == CAPITAL and self._is_written_small(word.folded):
             found.append("small elsewhere")
         found += self._announced(index, name)

@@ -22,6 +22,7 @@ from . import chinese, unspaced
 from .features import DASH, read_sequences
 from .lists import small_names, word_table
 from .tagger import ItemReading, load
+from .usage import usage_table
 from .weighing import LanguageReading, Weights, read_weights
 from .words import Sequence, Token, shared_words
 
@@ -34,7 +35,7 @@ Of words that a language model has read too.
 Below it more is found on the half of English that this is chosen on, and in prose about nobody.
 """
 
-_CHINESE = "names_chinese"
+_SPACED, _CHINESE = "names", "names_chinese"
 _TAKEN_CHINESE = 0.25
 """Of characters that are cut into words: a name's odds are shared by more items."""
 
@@ -112,27 +113,27 @@ class ReadSequence(NamedTuple):
 
 
 ReadNames: TypeAlias = Mapping[str, list[ReadSequence]]
-"""What the models of names read in a text, by their names."""
+"""What the models of names read in a text, by how they cut it."""
 
 
 def read_names(text: str) -> ReadNames:
     """Return what the models of names that *text* calls for read in it."""
     if text.isascii():
-        return {"names": _read("names", read_sequences(text, shared_words()))}
+        return {_SPACED: _read(read_sequences(text, shared_words()))}
     # A lone surrogate cannot be encoded for a model; "?" is as long.
     text = text.encode("utf-8", "replace").decode()
-    read = {"names": _read("names", read_sequences(text, shared_words()))}
+    read = {_SPACED: _read(read_sequences(text, shared_words()))}
     if _UNSPACED.search(text):
-        read["names_unspaced"] = _read("names_unspaced", unspaced.read_sequences(text))
+        read["names_unspaced"] = _read(unspaced.read_sequences(text))
         # Without a character of its own script a Japanese text looks like Chinese: both are asked.
         if chinese.is_chinese(text) and (segmenter := chinese.load()) is not None:
             cut = unspaced.read_sequences(text, segmenter)
-            read[_CHINESE] = _read(_CHINESE, cut)
+            read[_CHINESE] = _read(cut)
     return read
 
 
-def _read(model: str, sequences: Iterable[Sequence]) -> list[ReadSequence]:
-    return [ReadSequence(each, load(model).read(each.attributes)) for each in sequences]
+def _read(sequences: Iterable[Sequence]) -> list[ReadSequence]:
+    return [ReadSequence(each, load(each.model).read(each.attributes)) for each in sequences]
 
 
 def find_undecided(read: ReadNames) -> Iterator[tuple[int, int]]:
@@ -140,8 +141,8 @@ def find_undecided(read: ReadNames) -> Iterator[tuple[int, int]]:
     for model, sequences in read.items():
         if model == _CHINESE:
             continue
-        weights = read_weights(model)
         for sequence, readings in sequences:
+            weights = read_weights(sequence.model)
             for token, each in zip(sequence.tokens, readings, strict=True):
                 word = token.word.text  # empty of a character
                 if len(word) == 1 or (word and each.probability >= _DECIDED):
@@ -183,7 +184,7 @@ def _find(
     for each in sequences:
         sequence, readings = each
         if reading is not None:
-            weigh = partial(_weigh, reading, read_weights(model))
+            weigh = partial(_weigh, reading, read_weights(sequence.model))
             readings = list(map(weigh, sequence.tokens, readings))
         if max(readings).probability < _LEAST:
             continue
@@ -273,9 +274,10 @@ def _is_name_alone(word: str) -> bool:
 
 def prepare() -> None:
     """Read the models and lists now, so that no search waits for them."""
-    for name in ("names", "names_unspaced"):
+    for name in ("names", "names_english", "names_unspaced"):
         load(name)
     if chinese.load() is not None:
         load(_CHINESE)
+    usage_table()
     _clues()
     small_names()

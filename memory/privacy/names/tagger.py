@@ -7,6 +7,7 @@ A model is a file that `make train-names` learns from labelled text. It is read 
 
 from __future__ import annotations
 
+import gzip
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -41,15 +42,15 @@ class Tagger:
     A conditional random field. Thread-safe: the library's object is not, so one thread at a time.
 
     Args:
-        model: The model, as `pycrfsuite.Trainer` writes it.
+        model: The model, as `pycrfsuite.Trainer` writes it, compressed: that makes it a half.
     """
 
     def __init__(self, model: bytes) -> None:
         self._lock = ForkLock()
-        self._model = model  # the library keeps no copy of it
+        self._model = gzip.decompress(model)  # the library keeps no copy of it
         library: Any = import_module("pycrfsuite")
         self._crf = library.Tagger()
-        self._crf.open_inmemory(model)
+        self._crf.open_inmemory(self._model)
 
     def read(self, attributes: Sequence[Sequence[str]]) -> list[ItemReading]:
         """Return the reading of each item."""
@@ -67,5 +68,5 @@ class Tagger:
 
 @cache
 def load(name: str) -> Tagger:
-    """Return the tagger of the model ``data/<name>.crf``."""
-    return Tagger(files(__package__ or __name__).joinpath("data", f"{name}.crf").read_bytes())
+    """Return the tagger of the model ``data/<name>.crf.gz``."""
+    return Tagger(files(__package__ or __name__).joinpath("data", f"{name}.crf.gz").read_bytes())

@@ -78,7 +78,8 @@ def read_sequences(text: str, segmenter: Segmenter | None = None) -> Iterator[Se
     for run in _RUN.finditer(text):
         for start in range(run.start(), run.end(), _MOST_ITEMS):
             end = min(run.end(), start + _MOST_ITEMS)
-            sequence = _sequence(text, start, end)
+            model = "names_unspaced" if segmenter is None else "names_chinese"
+            sequence = _sequence(text, start, end, model)
             if segmenter is not None:
                 marks = segmenter.marks(text[start:end])
                 for attributes, more in zip(sequence.attributes, marks, strict=True):
@@ -86,7 +87,7 @@ def read_sequences(text: str, segmenter: Segmenter | None = None) -> Iterator[Se
             yield sequence
 
 
-def _sequence(text: str, start: int, end: int) -> Sequence:
+def _sequence(text: str, start: int, end: int, model: str) -> Sequence:
     marks: list[list[str]] = [[] for _ in range(end - start)]
     for at in range(start, end):
         entries = _entries().get(text[at])
@@ -104,7 +105,7 @@ def _sequence(text: str, start: int, end: int) -> Sequence:
                     marks[inner - start].append(f"{letter}-")
     tokens = [Token(at, at + 1, _NO_WORD) for at in range(start, end)]
     attributes = [list(_attributes(text, start, at, marks)) for at in range(start, end)]
-    return Sequence(tokens, [at > 0 for at in range(end - start)], attributes)
+    return Sequence(tokens, [at > 0 for at in range(end - start)], attributes, model)
 
 
 def _attributes(text: str, start: int, at: int, marks: list[list[str]]) -> Iterator[str]:

@@ -84,7 +84,7 @@ def test_letters_that_are_the_same_without_regard_to_case_are_found(redactor, kn
 
 
 @pytest.mark.parametrize(
-    "text", ["the team of ada", "what ADA likes", "see YWRhLWxvdmVsYWNlIGlzIGhlcmU="]
+    "text", ["the team of ada", "an ADA of old", "see YWRhLWxvdmVsYWNlIGlzIGhlcmU="]
 )
 def test_what_was_clean_for_somebody_else_is_searched_again(redactor, text):
     """A text in which nothing was found for one person may be about the next one."""

@@ -14,7 +14,7 @@ pytest.importorskip("spellchecker", reason="dependency group names")
 from benchmarks.names import score
 from benchmarks.names.nobody import names_nobody, texts
 from benchmarks.names.sentences import Part, Sentence
-from benchmarks.names.train import SPACED, labelled, learn
+from benchmarks.names.train import SETTINGS, labelled, learn
 
 WHO = ("Maud Quimby", "Zorblat", "Wexley", "Farrowin")
 NOT_WHO = ("Kettle", "Lantern", "Teapot", "Window")
@@ -27,20 +27,18 @@ def lessons() -> list[Sentence]:
     return 5 * [*people, *things]
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    path = tmp_path / "names.crf"
-    learn(
-        (each for lesson in lessons() for each in labelled(lesson)),
-        path,
-        {**SPACED, "feature.minfreq": 1},
-    )
+def learned(folder: Path) -> Path:
+    """Learn from the lessons, all of whose words count; return the model of their lines."""
+    folder.mkdir()
+    settings = {name: {**each, "feature.minfreq": 1} for name, each in SETTINGS.items()}
+    learn((each for lesson in lessons() for each in labelled(lesson)), folder, settings)
+    (path,) = folder.iterdir()
     return path
 
 
-def test_a_learned_model_finds_what_it_was_taught(model, monkeypatch):
+def test_a_learned_model_finds_what_it_was_taught(tmp_path, monkeypatch):
     """A name that it has not met is found by the words beside it."""
-    tagger = score.Tagger(model.read_bytes())
+    tagger = score.Tagger(learned(tmp_path / "once").read_bytes())
     monkeypatch.setattr(score.find, "load", lambda _name: tagger)
     text = "Brindlemoor phoned us. We sold the Cupboard."
 
@@ -49,16 +47,11 @@ def test_a_learned_model_finds_what_it_was_taught(model, monkeypatch):
     assert found == ["Brindlemoor"]
 
 
-def test_the_same_sentences_make_the_same_model(model, tmp_path):
+def test_the_same_sentences_make_the_same_model(tmp_path):
     """Byte for byte: who learns anew can tell that nothing else was learned from."""
-    again = tmp_path / "again.crf"
-    learn(
-        (each for lesson in lessons() for each in labelled(lesson)),
-        again,
-        {**SPACED, "feature.minfreq": 1},
-    )
+    once, again = learned(tmp_path / "once"), learned(tmp_path / "again")
 
-    assert again.read_bytes() == model.read_bytes()
+    assert again.read_bytes() == once.read_bytes()
 
 
 @pytest.mark.parametrize(

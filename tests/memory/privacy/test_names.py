@@ -98,9 +98,10 @@ def test_what_is_surely_a_name_is_one_wherever_a_long_text_repeats_it():
     assert found == ["Melanie", "Quxley", "Quxley"]
 
 
-def test_a_language_model_adds_to_the_evidence():
+@pytest.mark.parametrize("model", ["names", "names_english"])
+def test_a_language_model_adds_to_the_evidence(model):
     """What it reads as a person is likelier one than what it has seen and not read as one."""
-    weights = read_weights("names")
+    weights = read_weights(model)
 
     assert weights.weigh(0.4, "PERSON") > 0.5 > weights.weigh(0.4, "nothing")
 

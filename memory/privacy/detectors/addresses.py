@@ -25,6 +25,10 @@ _PREFIXES = alternatives("street_prefixes")
 _ENDINGS = read_words("street_endings")
 _WORD = r"[^\W\d_][\w'\u2019\-]*\.?"
 _NUMBER = r"\d{1,6}[A-Za-z]?(?:[/-](?:\d{1,4}[A-Za-z]?|[A-Za-z]\b))?(?:[ ](?:bis|ter)\b)?"
+_NO_NUMBERS = ("s/n", "s.n.", "snc")
+_NO_NUMBER = "|".join(map(re.escape, _NO_NUMBERS))
+"""A house without a number, as forms in Spanish, Portuguese and Italian say it."""
+
 _HOUSE = rf"(?:{_NUMBER},?[ ]+){{1,2}}"
 # Starts with a digit, so it is tried at digits only; a lookbehind would be tried everywhere.
 _AT_HOUSE = rf"\d(?<!\w.)\d{{0,5}}[A-Za-z]?(?:[/-]\d{{1,4}}[A-Za-z]?)?[ ]+(?:{_NUMBER}[ ]+)?"
@@ -43,7 +47,7 @@ _TYPE_FIRST = rf"(?:(?:{_PREFIXES})(?!\w)(?:(?<!\w{{5}})\.)?[ ]|c/\.?[ ]?)"
 _PREFIXED = compile_later(
     rf"\b(?:{_HOUSE})?{_TYPE_FIRST}(?:{_WORD}[ ]+){{0,5}}(?!km\b){_WORD}(?:[ ]?,[ ]*|[ ]+)"
     r"(?:km\.?[ ]?\d{1,4}(?:[.,]\d{1,3})?|(?:n\.?[º°o]?\.?[ ]?"
-    rf"|nr\.?[ ]|n[úu]m(?:ero)?\.?[ ]|nummer[ ])?{_NUMBER})(?!\w)"
+    rf"|nr\.?[ ]|n[úu]m(?:ero)?\.?[ ]|nummer[ ])?{_NUMBER}|{_NO_NUMBER})(?!\w)"
     rf"|\b{_TYPE_FIRST}\d{{1,2}}[ ]de[ ]{_WORD},?[ ](?:n[º°o.]?\.?[ ]?)?{_NUMBER}(?!\w)"
     rf"|\b{_HOUSE}{_TYPE_FIRST}{_WORD}(?:[ ]{_WORD}){{0,4}}",
     re.IGNORECASE,
@@ -58,7 +62,7 @@ _POSTCODE = (
     r"(?:[A-Z]{1,2}-)?(?:\d{5}|\d{3}[ ]\d{2}|\d{2}-\d{3}|\d{4}-\d{3}|\d{4}[ ][A-Z]{2}"
     r"|(?!19|20[0-3])\d{4})"
 )
-_HOUSE_THEN_CODE = compile_later(rf"\d[A-Za-z]?,?[ \n]{_POSTCODE}[ ][^\W\d_a-z]")
+_HOUSE_THEN_CODE = compile_later(rf"\d[A-Za-z]?[,.]?[ \n]{_POSTCODE}[ ][^\W\d_a-z]")
 _LOWER = "".join(filter(str.islower, map(chr, (*range(0x80, 0x530), *range(0x1E00, 0x1F00)))))
 _CAPITALISED = rf"[^\W\d_a-z{_LOWER}][^\W\d_]*\.?"
 _PARTICLES = (
@@ -69,8 +73,9 @@ _PARTICLES = (
 _NAMED_STREET = rf"{_CAPITALISED}(?:[ -](?:{_CAPITALISED}|(?:{_PARTICLES})(?=[ ]))){{0,5}},?[ ]"
 _WITH_POSTCODE = compile_later(
     rf"(?<![\w.])(?<!\w-){_NAMED_STREET}\d{{1,4}}[ ]?[A-Za-z]?"
-    rf"(?:[/-]\d{{1,4}}[A-Za-z]?)?(?=(?:,[ \n]|[ \n]){_POSTCODE}[ ]{_CAPITALISED})"
+    rf"(?:[/-]\d{{1,4}}[A-Za-z]?)?(?=(?:[,.][ \n]|[ \n]){_POSTCODE}[ ]{_CAPITALISED})"
 )
+_WITHOUT_NUMBER = compile_later(rf"(?<![\w.])(?<!\w-){_NAMED_STREET}s/n\b")
 _TOWN_THEN_CODE = compile_later(
     rf"(?<![\w.])(?<!\w-){_NAMED_STREET}\d{{1,4}}[ ]?[^\W\d_]?"
     rf"(?=,[ ]{_CAPITALISED}(?:[ -]{_CAPITALISED}){{0,2}}[ ](?:\d{{3}}[ ]\d{{2}}|\d{{5,6}})(?!\d))"
@@ -126,6 +131,7 @@ _UNIT = (
     r"(?:izq(?:da|uierda)?|dcha|derecha|int|ext|dto|dt|dir|esq|fte|frente|centro|étage|andar|piso"
     r"|og|stock|etage"
     r"|tv|th|mf|v|h|kerros|krs|floor|piano|patro|vån|tr)\b\.?"
+    r"|\d{1,2}\.?[º°ªoa](?:[ ]?-[ ]?\d{1,2}|-?[A-Z])\b"
     r"|\d{1,2}\.?[º°ªoa]\.?[ ]?(?:(?-i:[A-Z])\b|(?:izq|dcha|esq|dto|dir|frt|fte)\b\.?|\b)"
     r"|bajo|entresuelo|sótano|r/c|rés-do-chão|cave|rdc|interno[ ]\d{1,3}"
 )
@@ -169,7 +175,7 @@ _ANNOUNCED_CHARS = 60
 _TAIL_UNIT = compile_later(
     rf"[\s,>?]{{0,8}}(?:[-\u2013][ ])?(?<![\w])(?:{_UNIT})(?!\w)"
     r"|(?<=\d)[ ][a-k](?=[ ]?[,\n]|[ ]?\Z)|[ ](?-i:[A-K])[ ]\d{1,3}(?!\d"
-    rf"|[.:]\d)",
+    rf"|[.:]\d)|,[ ]\d{{1,2}}(?-i:[A-Z])\b",
     re.IGNORECASE,
 )
 _TAIL_STATE = compile_later(r"[ ]?[-\u2013/][ ]?[A-Z]{2}\b|[ ]\([A-Z]{2}\)")
@@ -191,6 +197,7 @@ _BEFORE_PLACE = (
 _TAIL_PLACE = compile_later(rf"{_BEFORE_PLACE}(?P<place>{_PLACE})")
 _TAIL_LOWER_PLACE = compile_later(rf"{_BEFORE_PLACE}(?P<place>{_LOWER_PLACE})")
 _SENTENCE_END = compile_later(r"(?:[^\W\d_]{4}|\d[^\W\d_]?|[ ][^\W\d_])\.\Z")
+_SENTENCE_BEFORE = compile_later(r"[^\W\d_]{5}\.[ ]")
 _DISTRICT = compile_later(r"[ ]\d{1,2}(?=[.,;\n)]|[ ]?\Z)")
 _LONGEST_ABBREVIATION = 4
 """Of a word in a place's name, with its full stop: what is longer ends the sentence."""
@@ -309,11 +316,20 @@ def _with_postcode(text: str) -> Iterator[_Core]:
     if _HOUSE_THEN_CODE.search(text):
         for match in _WITH_POSTCODE.finditer(text):
             if match.group().partition(" ")[0].lower() not in _NO_STREETS:
-                yield *match.span(), 0.85, "street, house number and postcode"
+                yield _street_start(match), match.end(), 0.85, "street, house number and postcode"
     if not text.isascii() and _CODE_AT_END.search(text):
         for match in _TOWN_THEN_CODE.finditer(text):
             if match.group().partition(" ")[0].lower() not in _NO_STREETS:
                 yield *match.span(), 0.8, "street, house number, town and postcode"
+    if "s/n" in text:
+        for match in _WITHOUT_NUMBER.finditer(text):
+            yield _street_start(match), match.end(), 0.8, "street, house without a number"
+
+
+def _street_start(match: re.Match[str]) -> int:
+    """Return where the street begins: behind the sentence that ended before it, if one did."""
+    ended = [each.end() for each in _SENTENCE_BEFORE.finditer(match.group())]
+    return match.start() + max(ended, default=0)
 
 
 def _compounds(text: str, features: TextFeatures) -> Iterator[_Core]:
@@ -344,10 +360,19 @@ def _is_believed(text: str, match: re.Match[str], pattern: re.Pattern[str]) -> b
         return True
     if pattern is _PREFIXED and not _is_named(text, match):
         return False
+    if pattern is _ENGLISH and _is_code(found):
+        return False
     is_other = found.islower() and (_YEAR.match(found) or _TIMES.match(found))
     return _is_street(found) and not is_other
 
 
+def _is_code(found: str) -> bool:
+    """Return whether a type in capitals follows small words, as codes do: *9685 oraz ST 9722*."""
+    *name, kind = _LETTERS_ONLY.findall(found)
+    return len(kind) > 1 and kind.isupper() and "".join(name).islower()
+
+
+_LETTERS_ONLY = compile_later(r"[^\W\d_]+")
 _NUMBER_SIGNS = split_words("nr no num núm numero número nummer km")
 
 
@@ -414,7 +439,8 @@ def _is_phrase(core: str, text: str) -> bool:
 
 
 def _is_street(core: str) -> bool:
-    if not any(map(str.isdigit, core)) or _UNITS_OF_MEASURE.match(core):
+    is_numbered = any(map(str.isdigit, core)) or core.lower().endswith(_NO_NUMBERS)
+    if not is_numbered or _UNITS_OF_MEASURE.match(core):
         return False
     words = re.findall(r"[^\W\d_]+", core.lower())
     return any(word not in ORDINARY or word in _STREET_WORDS for word in words)

@@ -12,6 +12,9 @@ LEAST = {"e-mail": 1.0, "e-mail disguised": 0.97, "phone": 0.95, "phone bare": 0
 KINDS = ("PHONE_NUMBER", "EMAIL_ADDRESS", "STREET_ADDRESS", "IP_ADDRESS", "MAC_ADDRESS")
 
 NOTHING = [
+    "w pozycjach 69-70 zapisano ST 1277 oraz KO 1314",
+    "zapisano PR 9685 oraz ST 9722; kod służy do",
+    "La dosis s/n. el paciente no tiene 2 números",
     "meet me at the dot",
     "We moved to Emma 1.8 in March.",
     "Returns the integer address packed as 16 bytes.",
@@ -85,6 +88,11 @@ FOUND = [
     ("EMAIL_ADDRESS", "邮箱ada@example.com是我的", "ada@example.com"),
     ("EMAIL_ADDRESS", "reach me at ada.lovelace at gmail.com", "ada.lovelace at gmail.com"),
     ("STREET_ADDRESS", "Max\nMusterweg 12\n80331 München", "Musterweg 12\n80331 München"),
+    ("STREET_ADDRESS", "Servicio. Avda. Carlos Haya, s/n. 29010 Málaga", "Avda. Carlos Haya, s/n"),
+    ("STREET_ADDRESS", "Hermanos Falcó, s/n - 02006 Albacete", "Hermanos Falcó, s/n"),
+    ("STREET_ADDRESS", "Marañón. Doctor Esquerdo, 46. 28007 Madrid", "Doctor Esquerdo, 46"),
+    ("STREET_ADDRESS", "Av. Sapporo, 3, 5º-B. 28923 Alcorcón", "Av. Sapporo, 3, 5º-B"),
+    ("STREET_ADDRESS", "Plaza San Francisco 7, 3D, Zaragoza", "Plaza San Francisco 7, 3D, Zaragoza"),
     ("STREET_ADDRESS", "send it to Postfach 12 34 56, 50667 Köln", "Postfach 12 34 56, 50667 Köln"),
     ("STREET_ADDRESS", "Flat 4B, Rose Apartments, MG Road, Pune 411001", "Flat 4B, Rose Apartments, MG Road, Pune 411001"),
     ("IP_ADDRESS", "my IP is 192.168.1.45", "192.168.1.45"),

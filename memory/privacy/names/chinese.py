@@ -1,5 +1,5 @@
 """
-Chinese as jieba cuts it into words: where in a word each character stands, and of what kind it is.
+Chinese as jieba cuts it into words, and of what kind each is.
 
 The extra `ner-zh` brings jieba and OpenCC. jieba's dictionary is of simplified characters, so a
 text is simplified for it.
@@ -20,11 +20,12 @@ from ..detectors.lexicon import read_sections
 
 PACKAGES = ("jieba", "opencc")
 _OTHER_SCRIPTS = compile_later("[\u3040-\u30ff\u0e00-\u0e7f\uac00-\ud7a3]")
-_AROUND = (-2, -1, 0, 1, 2)
 
 
 class Segmenter:
     """Cuts runs of characters into words. It takes a second to make."""
+
+    model = "names_chinese"
 
     def __init__(self) -> None:
         with warnings.catch_warnings():
@@ -40,28 +41,11 @@ class Segmenter:
         self._cut = posseg.POSTokenizer(words).cut
         self._simplify = cache(opencc.OpenCC("t2s").convert)
 
-    def marks(self, run: str) -> Iterator[list[str]]:
-        """Yield the attributes of each character of a *run*."""
-        kinds = list(self._kinds(run))
-        last = len(kinds) - 1
-        for at in range(len(kinds)):
-            near = [(each, at + each) for each in _AROUND if 0 <= at + each <= last]
-            before = kinds[at - 1] if at else "#"
-            after = kinds[at + 1] if at < last else "#"
-            yield [
-                *(f"j{distance}={kinds[place]}" for distance, place in near),
-                f"jj={before}|{kinds[at]}|{after}",
-            ]
-
-    def _kinds(self, run: str) -> Iterator[str]:
+    def kinds(self, run: str) -> Iterator[tuple[str, int]]:
+        """Yield the kind of each word of a *run*, and its size in characters."""
         simple = "".join(map(self._simplified, run))
         for word in self._cut(simple):
-            size = len(word.word)
-            for place in range(size):
-                where = (
-                    "S" if size == 1 else "B" if not place else "E" if place == size - 1 else "M"
-                )
-                yield f"{word.flag}{where}"
+            yield word.flag, len(word.word)
 
     def _simplified(self, char: str) -> str:
         simple: str = self._simplify(char)

@@ -32,15 +32,17 @@ from .words import (
     Words,
 )
 
+_UNSPACED = "\u3005-\u9fff\uac00-\ud7a3"
 _TOKENS = compile_later(
-    r"([a-zA-Z]++(?![\w'\u2019\u02bc-])|[!-/:-@\[-`{-~\n]|[^\W_]*\d[^\W_]*|"
-    + WORD_SHAPE
-    + r"|[^\w\s])"
+    r"([a-zA-Z]++(?![\w'\u2019\u02bc-])|[!-/:-@\[-`{-~\n]"
+    rf"|[a-zA-Z]++(?=[{_UNSPACED}])|[{_UNSPACED}]++"
+    r"|[^\W_]*\d[^\W_]*|" + WORD_SHAPE + r"|[^\w\s])"
 )
 """
 Splits at words, line breaks and signs; what has digits in it is a number, as `4f0e` is.
 
-The first two forms are those of most words and signs, and fast.
+The first two forms are those of most words and signs, and fast. Chinese and Japanese have no spaces
+around a word of another script.
 """
 
 _POST = compile_later(r"(?:^|\s)[@#]\w")

@@ -18,7 +18,7 @@ from ..detectors.lexicon import fold
 from ..detectors.name_words import INTERJECTIONS
 from ..detectors.prefilter import TextFeatures
 from ..detectors.word_lists import ALL_NAMES, AMBIGUOUS_NAMES, ORDINARY
-from . import chinese, unspaced
+from . import chinese, japanese, unspaced
 from .features import DASH, read_sequences
 from .lists import small_names, word_table
 from .tagger import ItemReading, load
@@ -36,7 +36,7 @@ Below it more is found on the half of English that this is chosen on, and in pro
 """
 
 _SPACED, _CHINESE = "names", "names_chinese"
-_TAKEN_CHINESE = 0.25
+_TAKEN_CUT = {_CHINESE: 0.25, "names_japanese": 0.3}
 """Of characters that are cut into words: a name's odds are shared by more items."""
 
 _SURE, _LEAST = 0.9, 0.1
@@ -123,13 +123,17 @@ def read_names(text: str) -> ReadNames:
     # A lone surrogate cannot be encoded for a model; "?" is as long.
     text = text.encode("utf-8", "replace").decode()
     read = {_SPACED: _read(read_sequences(text, shared_words()))}
-    if _UNSPACED.search(text):
-        read["names_unspaced"] = _read(unspaced.read_sequences(text))
-        # Without a character of its own script a Japanese text looks like Chinese: both are asked.
-        if chinese.is_chinese(text) and (segmenter := chinese.load()) is not None:
-            cut = unspaced.read_sequences(text, segmenter)
-            read[_CHINESE] = _read(cut)
-    return read
+    return read | dict(_read_unspaced(text)) if _UNSPACED.search(text) else read
+
+
+def _read_unspaced(text: str) -> Iterator[tuple[str, list[ReadSequence]]]:
+    if japanese.is_japanese(text) and (words := japanese.load()) is not None:
+        yield words.model, _read(unspaced.read_sequences(text, words))
+        return
+    yield "names_unspaced", _read(unspaced.read_sequences(text))
+    # Without a character of its own script a Japanese text looks like Chinese: both are asked.
+    if chinese.is_chinese(text) and (segmenter := chinese.load()) is not None:
+        yield segmenter.model, _read(unspaced.read_sequences(text, segmenter))
 
 
 def _read(sequences: Iterable[Sequence]) -> list[ReadSequence]:
@@ -195,7 +199,7 @@ def _find(
             if each.probability >= _SURE
         )
     for sequence, readings in read:
-        taken = _TAKEN_CHINESE if model == _CHINESE else _TAKEN
+        taken = _TAKEN_CUT.get(model, _TAKEN)
         for found in _spans(sequence, readings, taken, sure - {""}):
             if text[found.start : found.end].lower() not in _NO_NAMES:
                 yield _with_dot(found, text)
@@ -276,8 +280,9 @@ def prepare() -> None:
     """Read the models and lists now, so that no search waits for them."""
     for name in ("names", "names_english", "names_unspaced"):
         load(name)
-    if chinese.load() is not None:
-        load(_CHINESE)
+    for model, language in ((_CHINESE, chinese), ("names_japanese", japanese)):
+        if language.load() is not None:
+            load(model)
     usage_table()
     _clues()
     small_names()

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Protocol
 
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.lexicon import read_sections
-from .chinese import Segmenter
 from .words import Sequence, Token, Word
 
 _RUN = compile_later(
@@ -40,6 +40,25 @@ _LISTS = {
 }
 _LANGUAGES = {"zh": "zh", "ja": "ja", "th": "th", "ko": "ko"}
 _LONGEST_ENTRY, _MOST_ITEMS = 14, 400
+
+
+_EDGE = ("#", "#")
+_LONG_WORD = 5
+
+
+class Segmenter(Protocol):
+    """
+    Cuts a language into words.
+
+    Attributes:
+        model: The model of names that reads them.
+    """
+
+    model: str
+
+    def kinds(self, run: str) -> Iterator[tuple[str, int]]:
+        """Yield the kind of each word of a *run*, and its size in characters."""
+        ...
 
 
 _NO_WORD = Word("", "", "", is_hidden=False)
@@ -73,18 +92,45 @@ def read_sequences(text: str, segmenter: Segmenter | None = None) -> Iterator[Se
 
     Args:
         text: Any text.
-        segmenter: Cuts Chinese into words. None: characters alone tell.
+        segmenter: Cuts the text into words. None: characters alone tell.
     """
     for run in _RUN.finditer(text):
         for start in range(run.start(), run.end(), _MOST_ITEMS):
             end = min(run.end(), start + _MOST_ITEMS)
-            model = "names_unspaced" if segmenter is None else "names_chinese"
+            model = "names_unspaced" if segmenter is None else segmenter.model
             sequence = _sequence(text, start, end, model)
             if segmenter is not None:
-                marks = segmenter.marks(text[start:end])
+                marks = _marks(segmenter, text[start:end])
                 for attributes, more in zip(sequence.attributes, marks, strict=True):
                     attributes.extend(more)
             yield sequence
+
+
+def _marks(segmenter: Segmenter, run: str) -> Iterator[list[str]]:
+    """Yield the attributes of each character of a *run* by its word and the words around it."""
+    words, at = [_EDGE, _EDGE], 0
+    for kind, size in segmenter.kinds(run):
+        words.append((kind, run[at : at + size]))
+        at += size
+    words += [_EDGE, _EDGE]
+    for place in range(2, len(words) - 2):
+        (first, _), (before, word_before), (kind, word), (after, word_after), (last, word_last) = (
+            words[place - 2 : place + 3]
+        )
+        size = len(word)
+        shared = [
+            f"w={word}",
+            f"wb={word_before}",
+            f"wa={word_after}",
+            f"waa={word_last}",
+            f"kbb={first}",
+            f"kaa={last}",
+            f"kba={before}|{kind}|{after}",
+            f"kn={min(size, _LONG_WORD)}{kind}",
+        ]
+        for at in range(size):
+            where = "S" if size == 1 else "B" if not at else "E" if at == size - 1 else "M"
+            yield [f"k={kind}{where}", f"kb={before}{where}", f"ka={after}{where}", *shared]
 
 
 def _sequence(text: str, start: int, end: int, model: str) -> Sequence:

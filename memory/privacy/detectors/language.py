@@ -43,6 +43,7 @@ _SCRIPTS = {
 """A language of each script, and the script's letters."""
 
 _LATIN = compile_later(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_LAST_LATIN = "\u024f"
 _PERSIAN = compile_later(r"[\u067e\u0686\u0698\u06af\u06a9\u06cc]")
 _CYRILLIC = frozenset({"ru", "uk", "bg", "sr"})
 
@@ -80,7 +81,7 @@ def known_languages() -> frozenset[str]:
 def identify_language(text: str) -> str | None:
     """Return the ISO 639-1 code of the language of *text*. None: unsure, or no language."""
     text = text[:MOST_CHARS]
-    if not text.isascii() and (script := _script_of(text)) is not None:
+    if _has_other_script(text) and (script := _script_of(text)) is not None:
         return _within_script(script, text)
     return _best_of_latin(text)
 
@@ -96,6 +97,11 @@ def guess_language(text: str) -> str | None:
         return None
     scores = _latin_scores(_words_of(text), text, has_symbols=False)
     return max(scores, key=lambda each: (scores[each], each == "en"))
+
+
+def _has_other_script(text: str) -> bool:
+    """Return whether a letter of *text* is not Latin, or a sign is from further on than those."""
+    return bool(text) and max(text) > _LAST_LATIN
 
 
 def _script_of(text: str) -> str | None:

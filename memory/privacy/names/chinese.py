@@ -22,7 +22,7 @@ PACKAGES = ("jieba", "opencc")
 _OTHER_SCRIPTS = compile_later("[\u3040-\u30ff\u0e00-\u0e7f\uac00-\ud7a3]")
 
 
-class Segmenter:
+class ChineseSegmenter:
     """Cuts runs of characters into words. It takes a second to make."""
 
     model = "names_chinese"
@@ -70,6 +70,6 @@ def end_before_title(text: str, start: int, end: int) -> int:
 
 
 @cache
-def load() -> Segmenter | None:
+def load() -> ChineseSegmenter | None:
     """Return the segmenter of this process. None: what it needs is not installed."""
-    return Segmenter() if all(map(find_spec, PACKAGES)) else None
+    return ChineseSegmenter() if all(map(find_spec, PACKAGES)) else None

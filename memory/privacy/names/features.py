@@ -13,10 +13,14 @@ from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from operator import attrgetter
 
+from ..detectors.language import identify_language
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.lexicon import WORD_SHAPE
 from ..detectors.technical_lines import is_about_technology, is_technical
+from ..detectors.word_lists import split_words
 from .lists import NAMES, cue_at_end, last_words_of_cues
+from .usage import ENGLISH as ENGLISH_TEXT
+from .usage import GERMAN
 from .words import (
     CAPITAL,
     ENGLISH,
@@ -48,6 +52,7 @@ around a word of another script.
 _POST = compile_later(r"(?:^|\s)[@#]\w")
 """People who write posts address others so, in texts of few words."""
 
+_GERMAN_WORDS = frozenset(split_words("der die das und ist nicht ein zu von auf mit den dem im"))
 _SENTENCE_END = frozenset(".!?\u2026\n;")
 _LINE_MARKS = frozenset('>*\u2022-"\u201c(\u2013\u2014\u201e\u00ab')
 _NAME_GAPS = frozenset(["", " ", "\u00a0", "  ", ". ", ".", "-"])
@@ -215,7 +220,7 @@ def _is_abbreviated(word: Word) -> bool:
 class _Line:
     """What is known of all words of a line."""
 
-    def __init__(self, text: str, words: Several[Word], *, is_in_english: bool) -> None:
+    def __init__(self, text: str, words: Several[Word], language: str) -> None:
         sorts = "".join([each.sort for each in words])
         marks = sorts.count(MARK)
         letters = len(words) - marks
@@ -224,7 +229,8 @@ class _Line:
         marks = marks * 5 // max(1, len(words))
         self.attributes = [self.kind, f"caps={share}", f"marks={marks}"]
         self.is_english = _is_english(sorts)
-        self.language = f"english={self.is_english}"
+        # German nouns have capitals, so one says less.
+        self.language = f"english={self.is_english}{GERMAN if language == GERMAN else ''}"
         last = words[-1].text
         if not last[0].isalnum():
             self.attributes.append(f"last={last}")
@@ -234,8 +240,10 @@ class _Line:
         self.form = f"form={form}"
         self.attributes.append(self.form)
         # Where it learned from, people write sentences and posts.
-        is_read = is_in_english and (self.is_english or self._is_post(text, sorts))
+        is_read = language == ENGLISH_TEXT and (self.is_english or self._is_post(text, sorts))
         self.model = "names_english" if is_read and form != "code" else "names"
+        is_used = is_read if language == ENGLISH_TEXT else not self.is_english
+        self.usage = language if is_used and form != "code" else ""
 
     @staticmethod
     def _is_post(text: str, sorts: str) -> bool:
@@ -261,10 +269,15 @@ class _Surroundings:
         self._line_end = -1
 
     @cached_property
-    def _is_english(self) -> bool:
-        """Whether the text is: a line of another language may have no other small words."""
+    def _language(self) -> str:
+        """The text's, if usage is known of it: an English line may have no other small words."""
         sorts = "".join([each.sort for each in self._words])
-        return _is_english(sorts.replace(LETTER, SMALL)) or _POST.search(self._text) is not None
+        if _is_english(sorts.replace(LETTER, SMALL)) or _POST.search(self._text) is not None:
+            return ENGLISH_TEXT
+        # Most texts of other languages have none of these words, and are not looked at further.
+        if _GERMAN_WORDS.isdisjoint(map(_TEXT, self._words)):
+            return ""
+        return GERMAN if identify_language(self._text) == GERMAN else ""
 
     @cached_property
     def _small(self) -> frozenset[str]:
@@ -294,7 +307,7 @@ class _Surroundings:
                 end = len(words)
             line = self._text[self._starts[start] : self._ends[end - 1]]
             self._line, self._line_end = (
-                _Line(line, words[start:end], is_in_english=self._is_english),
+                _Line(line, words[start:end], self._language),
                 end,
             )
         return self._line
@@ -368,14 +381,12 @@ class _Surroundings:
             f"{name}{before.shape}{after.shape}",
             f"{name}{after_2.shape}{after_2.kinds[:1]}",
         ]
-        if line.model == "names_english":
-            found += [*word.used, *before.used_before, *after.used_after]
-            path, path_before, path_after = word.path, before.path, after.path
-            found.append(f"Cpair{path_before[:8]}>{path_after[:8]}")
-            found.append(f"Ctri{path_before[:6]}|{path[:6]}|{path_after[:6]}")
-            if is_begin:
-                found.append(f"Cbegin{word.usage.capitals}")
-                found.append(f"Cbegin{name}{word.usage.capitals}{word.usage.small[:6]}")
+        if line.usage:
+            used, used_before, used_after = (
+                each.used_in(line.usage) for each in (word, before, after)
+            )
+            found += [*used.own, *used_before.before, *used_after.after]
+            found += used.among(used_before, used_after, is_begin=is_begin)
         if word.sort == CAPITAL and self._is_written_small(word.folded):
             found.append("small elsewhere")
         found += self._announced(index, name)

@@ -22,7 +22,7 @@ from . import chinese, japanese, unspaced
 from .features import DASH, read_sequences
 from .lists import small_names, word_table
 from .tagger import ItemReading, load
-from .usage import usage_table
+from .usage import USED, usage_table
 from .weighing import LanguageReading, Weights, read_weights
 from .words import Sequence, Token, shared_words
 
@@ -283,6 +283,7 @@ def prepare() -> None:
     for model, language in ((_CHINESE, chinese), ("names_japanese", japanese)):
         if language.load() is not None:
             load(model)
-    usage_table()
+    for each in USED:
+        usage_table(each)
     _clues()
     small_names()

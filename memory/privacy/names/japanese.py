@@ -22,7 +22,7 @@ _DEPTH = 4
 """Of the parts that tell a word's kind: behind them comes how it is inflected."""
 
 
-class Segmenter:
+class JapaneseSegmenter:
     """
     Cuts runs of characters into words. Its dictionary takes a fraction of a second to open.
 
@@ -51,6 +51,6 @@ def is_japanese(text: str) -> bool:
 
 
 @cache
-def load() -> Segmenter | None:
+def load() -> JapaneseSegmenter | None:
     """Return the segmenter of this process. None: what it needs is not installed."""
-    return Segmenter() if all(map(find_spec, PACKAGES)) else None
+    return JapaneseSegmenter() if all(map(find_spec, PACKAGES)) else None

@@ -108,7 +108,7 @@ def read_sequences(text: str, segmenter: Segmenter | None = None) -> Iterator[Se
 
 def _marks(segmenter: Segmenter, run: str) -> Iterator[list[str]]:
     """Yield the attributes of each character of a *run* by its word and the words around it."""
-    words, at = [_EDGE, _EDGE], 0
+    words, at = list[tuple[str, str]]([_EDGE, _EDGE]), 0
     for kind, size in segmenter.kinds(run):
         words.append((kind, run[at : at + size]))
         at += size

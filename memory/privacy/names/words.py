@@ -10,15 +10,13 @@ from typing import NamedTuple
 from ..detectors.english_words import is_english_word
 from ..detectors.lexicon import fold
 from .lists import NAMES, plain_kinds, small_names, word_table
-from .usage import UNKNOWN, Usage, usage_table
+from .usage import UsedWord
 
 THINGS = frozenset("tbPpqxn")
 _MAY_BE = frozenset("gfew")
 _UNCASED, _UNSPACED = "\u0590", "\u0e00"
 _MOST_KEPT, _LONGEST_KEPT = 8_192, 32
 _ACRONYM, _LONGEST_NUMBER, _MOST_KINDS = 3, 4, 6
-_PATHS, _PATHS_BESIDE = (4, 6, 8, 10), (4, 6, 10)
-"""Lengths of beginnings of paths: the shorter, the more words have it."""
 
 
 def _shape(text: str) -> str:
@@ -124,6 +122,7 @@ class Word:
         self.name = _name(text, kinds)
         self.candidacy = _candidacy(text, folded, kinds)
         self.sort = _sort(text, kinds, self.shape)
+        self._used: dict[str, UsedWord] = {}
 
     def __repr__(self) -> str:
         """Hide the word."""
@@ -156,49 +155,14 @@ class Word:
         """Its own attributes in a line of another language, or of none."""
         return [f"w={self.folded}", *self._own]
 
-    @cached_property
-    def used(self) -> list[str]:
-        """What running English shows of it."""
-        usage, path = self.usage, self.path
-        rare, cap = usage.frequency, usage.capitals
-        return [
-            *(f"C{size}={path[:size]}" for size in _PATHS),
-            f"C={path}",
-            f"L={usage.small}",
-            f"cap={cap}",
-            f"cap{self.shape}={cap}",
-            f"cap{self.name}={cap}",
-            f"fr={rare}",
-            f"fr{rare}={cap}",
-        ]
-
-    @cached_property
-    def used_before(self) -> list[str]:
-        """What running English shows of it, for the word behind it."""
-        return self._beside("b")
-
-    @cached_property
-    def used_after(self) -> list[str]:
-        """What running English shows of it, for the word in front of it."""
-        return self._beside("a")
-
-    def _beside(self, side: str) -> list[str]:
-        path = self.path
-        paths = (f"{side}C{size}={path[:size]}" for size in _PATHS_BESIDE)
-        return [*paths, f"{side}C={path}", f"{side}cap{self.shape}={self.usage.capitals}"]
-
-    @cached_property
-    def usage(self) -> Usage:
-        """How running English uses it; of a sign nothing is known, and of a rare word."""
-        return UNKNOWN if self.is_hidden else usage_table().get(self.text.lower(), UNKNOWN)
-
-    @cached_property
-    def path(self) -> str:
-        """The words that it stands like, as a path of bits; a sign is its own."""
-        first = self.text[:1]
-        if not first.isalpha():
-            return f".{first}"
-        return self.usage.capital if first.isupper() else self.usage.small
+    def used_in(self, language: str) -> UsedWord:
+        """Return the word as running text of a *language* uses it."""
+        used = self._used.get(language)
+        if used is None:
+            used = self._used[language] = UsedWord(
+                self.text, self.shape, self.name, language, is_hidden=self.is_hidden
+            )
+        return used
 
     @cached_property
     def _own(self) -> list[str]:

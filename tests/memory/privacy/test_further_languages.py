@@ -36,7 +36,7 @@ def names_of(sentence) -> list[str]:
 
 
 def read_tree(folder: Path, odds: dict[str, float]):
-    written(folder, "UD_Spanish-GSD/es.conllu", TREE)
+    written(folder, "UD_Spanish-GSD/es_gsd-ud-dev.conllu", TREE)
     return list(
         further.of_trees(folder, lambda text: {text.index(word): odd for word, odd in odds.items()})
     )

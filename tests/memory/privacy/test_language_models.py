@@ -16,7 +16,7 @@ from mnemoscope.memory.privacy.models.model_setting import parse_models
 from mnemoscope.memory.privacy.models.name_model import ModelState, NameModel
 
 ENGLISH = "They told us that Zorblax would be late again."
-GERMAN = "Gestern hatte Wenlock wieder eine Stunde Verspätung, und das ist nicht gut."
+GERMAN = "Gestern war Wenlock wieder eine Stunde zu spät, und das ist nicht gut."
 FRENCH = "Hier soir Tharsis avait encore une heure de retard dans le train."
 MIXED = "\n".join(
     (
@@ -117,7 +117,7 @@ def test_a_name_that_is_sure_is_not_read(with_models):
     assert shown["en"].texts == []
 
 
-@pytest.mark.parametrize("text", ["Zorblax", "Attendees: Zorblax, Mu Wenlock", "Thanks Zorblax"])
+@pytest.mark.parametrize("text", ["Zorblax", "Attendees: Zorblax, Mu Wenlock", "Thanks Tharsis"])
 def test_what_says_no_language_is_shown_to_the_english_model(with_models, text):
     """A signature, a list of names, a greeting."""
     redactor, shown = with_models("en", "de")
@@ -138,7 +138,7 @@ def test_what_says_little_is_shown_to_the_model_of_what_it_says(with_models):
 
 def test_what_the_model_of_names_leaves_undecided_is_read(with_models, keys):
     """An English word that begins a sentence as a name does."""
-    text = "Acquiescence told us that the train was late."
+    text = "Temperance told us that the train was late."
     redactor, shown = with_models("en")
 
     assert build_redactor(model="none", keys=keys).begin().text(text) != text
@@ -150,7 +150,7 @@ def test_what_the_model_of_names_leaves_undecided_is_read(with_models, keys):
     "text",
     [
         "Please restart the Kubernetes cluster before the Upgrade is done.",
-        "The Report of the Ministry says that the Danube was low in Spring.",
+        "The Report of the Ministry says that the Atlantic was calm in Spring.",
     ],
 )
 def test_what_no_reading_would_make_a_name_is_not_read(with_models, text):

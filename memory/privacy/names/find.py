@@ -7,6 +7,7 @@ one place of a text needs little at its others.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import NamedTuple, TypeAlias
@@ -17,7 +18,7 @@ from ..detectors.lazy_pattern import compile_later
 from ..detectors.lexicon import fold
 from ..detectors.name_words import INTERJECTIONS
 from ..detectors.prefilter import TextFeatures
-from ..detectors.word_lists import ALL_NAMES, AMBIGUOUS_NAMES, ORDINARY
+from ..detectors.word_lists import ALL_NAMES, AMBIGUOUS_NAMES, ORDINARY, read_words
 from . import chinese, japanese, unspaced
 from .features import DASH, read_sequences
 from .lists import small_names, word_table
@@ -49,6 +50,13 @@ _DECIDED = 0.98
 _LEAST_CHARS = 3
 _CAPITALISED = compile_later(r"[^\W\d_a-z][^\W\d_]*")
 _UNSPACED = compile_later("[\u3040-\u9fff\u0e00-\u0e7f\uac00-\ud7a3]")
+_DISPLAY_NAME = compile_later(
+    r"(?:^|[:,;])[ \t]*\"?([^\W\d_][^\n:,;<>\"]{1,60}?)\"?[ \t]<([^\s<>@]{1,64})@[^\s<>]{1,255}>",
+    re.MULTILINE,
+)
+"""What stands before an address in the header of a mail, and the address up to the at sign."""
+
+_ROLE_MAILBOXES = frozenset(read_words("role_mailboxes"))
 _WORD = compile_later(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 _CUES = frozenset("ilm")
 _COMMON_NAMES = frozenset("gfe")
@@ -178,6 +186,15 @@ def find_persons(
                 yield found._replace(end=chinese.end_before_title(text, found.start, found.end))
         else:
             yield from _find(model, text, sequences, reading)
+    if not text.isascii() and "@" in text:
+        yield from _display_names(text)
+
+
+def _display_names(text: str) -> Iterator[Finding]:
+    """Yield whole names before their addresses in scripts without spaces."""
+    for match in _DISPLAY_NAME.finditer(text):
+        if _UNSPACED.search(match[1]) and match[2].lower() not in _ROLE_MAILBOXES:
+            yield Finding(*match.span(1), "PERSON", _MOST, "a name before its address")
 
 
 def _find(

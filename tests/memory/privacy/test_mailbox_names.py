@@ -5,11 +5,18 @@ import pytest
 NAMED = [
     "From: Quillon Brackwater <q7@mail.example>",
     "ถึง: ฟ้าใส ดาวเรือง <q7@mail.example>",
+    "ถึง: มานี รักเรียน <m4@mail.example>",
+    '收件人: "欧阳润泽" <q7@mail.example>, 林晓梅 <x@mail.example>',
+    "받는 사람: 하늘별 <q7@mail.example>",
     "От: Зоряна Вербовая <q7@mail.example>",
     'Cc: "Þórdís Eyjólfsdóttir" <q7@mail.example>',
     "אל: כפיר אלמגור <q7@mail.example>",
 ]
-UNNAMED = ["From: Billing Support <billing@shop.example>", "see the list <q7@mail.example>"]
+UNNAMED = [
+    "From: Billing Support <billing@shop.example>",
+    "发件人: 客服中心 <support@shop.example>",
+    "see the list <q7@mail.example>",
+]
 
 
 @pytest.mark.parametrize("text", NAMED)

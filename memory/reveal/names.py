@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ...telemetry.event.sink_pseudonyms import PSEUDONYM
+from ..privacy.names.lists import small_names
 
 _TOKEN = re.compile(rf"{PSEUDONYM.pattern}|\w+")
 _WORD = re.compile(r"\w+")
@@ -43,8 +44,9 @@ class ShownNames:
     """
     Names that were shown, found again where no detector does: a first name alone in a summary.
 
-    A full name counts as a whole and by its parts, as long as one person has that part. What is no
-    name by itself, such as a small word or a short number, does not count.
+    A full name counts as a whole and by its parts, as long as one person has that part; a given
+    name that is no word, written small too. What is no name by itself, such as a small word or a
+    short number, does not count.
     """
 
     def __init__(self) -> None:
@@ -73,10 +75,11 @@ class ShownNames:
         if entity_of(pseudonym) != _PERSON or len(parts := original.split()) == 1:
             return
         for part in filter(_is_name, parts):
-            known = self._part.setdefault(part, pseudonym)
-            if known != pseudonym:
-                self._part[part] = None  # two people have it
-            self._index(part)
+            for form in {part, part.lower()} if part.lower() in small_names() else {part}:
+                known = self._part.setdefault(form, pseudonym)
+                if known != pseudonym:
+                    self._part[form] = None  # two people have it
+                self._index(form)
 
     def _index(self, form: str) -> None:
         first = _WORD.search(form)

@@ -22,7 +22,7 @@ from tests.kit.patience import GIVE_UP_S
 
 RECALL, REMEMBER, FORGET = OperationClass.RECALL, OperationClass.REMEMBER, OperationClass.FORGET
 MAIL = "ada@example.com"
-DOCUMENT = "The customer asked for the Zorblax invoice and was told that it is late. " * 28
+DOCUMENT = "Serendipity told us of an invoice and that it is late, as it always was. " * 28
 NO_DEADLINES = dict.fromkeys(OperationClass, 0.0)
 
 
@@ -172,7 +172,7 @@ async def test_the_model_is_never_asked_on_the_loops_thread(
     searches.note = lambda what, text: (
         searched.append((what, threading.current_thread())) or note(what, text)
     )
-    await guard.acall(writing(make_operation, ["Homero Portillo moved to Ruritania"]), store)
+    await guard.acall(writing(make_operation, ["Then Temperance moved to Ruritania"]), store)
 
     asked = [thread for what, thread in searched if what == "model"]
     assert asked

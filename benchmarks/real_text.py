@@ -249,8 +249,10 @@ Stock Presidio has the same language model, which is English. R and P are as bel
 labels lack count as wrong finds.
 
 In English sentences, posts and comments stock Presidio finds more of the names. Places and
-organizations that it takes names for count as found there. In posts and questions half of what is
-found is no name, by either. Slovak, Chinese and Japanese names are missed most."""
+organizations that it takes names for count as found there. In comments and questions half of the
+names are missed. So are most in Dutch newspapers, which a machine has read from worn paper: a name
+with one wrong sign stays. Labels of debates are few, so those figures tell little. Of what is found
+in German, French, Italian and Dutch a quarter is no name."""
 
 
 if __name__ == "__main__":

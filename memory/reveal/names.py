@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ...telemetry.event.sink_pseudonyms import PSEUDONYM
+from ..privacy.detectors.lexicon import fold
 from ..privacy.names.lists import small_names
 
 _TOKEN = re.compile(rf"{PSEUDONYM.pattern}|\w+")
@@ -72,10 +73,10 @@ class ShownNames:
             return
         self._whole[original] = pseudonym
         self._index(original)
-        if entity_of(pseudonym) != _PERSON or len(parts := original.split()) == 1:
+        if entity_of(pseudonym) != _PERSON:
             return
-        for part in filter(_is_name, parts):
-            for form in {part, part.lower()} if part.lower() in small_names() else {part}:
+        for part in filter(_is_name, original.split()):
+            for form in (part, part.lower()) if fold(part) in small_names() else (part,):
                 known = self._part.setdefault(form, pseudonym)
                 if known != pseudonym:
                     self._part[form] = None  # two people have it

@@ -189,6 +189,18 @@ class TestWhatIsWrittenAgain:
         assert "Quimby" not in second
         assert get(agents, key="2") == {"text": summary}
 
+    @pytest.mark.parametrize("name", ["Rosalind", "Chloé", "Chloé Quimby"])
+    def test_a_given_name_is_hidden_when_it_is_written_small(self, agents, name):
+        """Alone as it was shown, and with its accents."""
+        put(agents, {"text": f"My name is {name}."})
+        get(agents)
+        small = name.split()[0].lower()
+        put(agents, {"text": f"tea. {small}? The order is late."}, key="2")
+
+        held = agents.bare[0].get(AT, "2").value["text"]
+        assert held.startswith("tea. <PERSON_")
+        assert get(agents, key="2") == {"text": f"tea. {small}? The order is late."}
+
     def test_an_address_with_a_shown_name_in_it_is_one_address(self, agents):
         """What detectors find comes first: no half of it stays."""
         put(agents)

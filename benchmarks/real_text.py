@@ -1,7 +1,9 @@
 """
 Scores redaction on text that other people wrote and labelled, beside stock Presidio.
 
-    make bench-real DATA=FOLDER FURTHER=FOLDER ELSEWHERE=CHECKOUT ARGS="[--page PAGE] [--show KIND]"
+    make bench-real DATA=FOLDER ENGLISH=FOLDER FURTHER=FOLDER ELSEWHERE=CHECKOUT ARGS=…
+
+ARGS may have ``--page PAGE`` and ``--show LANGUAGE``.
 
 DATA has the labelled text that the models of names are learned from. Scored is the half that
 its models have not learned from, which `benchmarks.names.train` writes with ``--leave-out

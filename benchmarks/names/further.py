@@ -2,7 +2,8 @@
 Labelled text of further languages: ``python -m benchmarks.names.further FOLDER`` counts it.
 
 FOLDER has checkouts of public repositories by their names, as `LICENCES` lists them. Figures are
-made with what is not read of them: smaller parts, and the last third of newspapers.
+made with what is not read of them: smaller parts, and the last third of newspapers. They are made
+with a checkout of KIND too, of which nothing is learned.
 
 Treebanks tell which words are proper nouns, and not of whom. A sentence is learned from if the
 model so far is certain of each of them; that no other word is a name is known.

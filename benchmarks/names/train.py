@@ -87,7 +87,7 @@ def main() -> None:
     def sentences() -> Sentences:
         return Sentences(args.data, texts, args.english, args.further, leave_out=args.leave_out)
 
-    learn((each for each in sentences().spaced() if each[0] == "names"), args.out)
+    learn((each for each in sentences().of_all() if each[0] == "names"), args.out)
     all_of_it = sentences()
     all_of_it.read_trees(args.further, Tagger((args.out / "names.crf.gz").read_bytes()))
     learn(all_of_it.spaced(), args.out)
@@ -175,13 +175,17 @@ class Sentences:
 
     def spaced(self) -> Iterator[Labelled]:
         """Yield sequences of words, and their labels."""
+        yield from self.of_all()
+        for case in self._more_english():
+            yield from (each for each in self._labelled(case) if each[0] != "names")
+
+    def of_all(self) -> Iterator[Labelled]:
+        """Yield those of text in all languages, without what English alone is learned from."""
         for case in self._cases():
             for model, items, labels in self._labelled(case):
                 yield "names", items, labels
                 if model != "names":
                     yield model, items, labels
-        for case in self._more_english():
-            yield from (each for each in self._labelled(case) if each[0] != "names")
 
     def _labelled(self, case: Case) -> Iterator[Labelled]:
         sentence, hidden, without = case

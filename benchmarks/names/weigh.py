@@ -12,7 +12,8 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice, takewhile
+from itertools import groupby, islice, takewhile
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 
@@ -91,18 +92,18 @@ def readings(
 def main(data: Path, texts: Path, english: Path, models: Path, out: Path) -> None:
     """Write the weights of each model of names."""
     weights: dict[str, object] = {}
-    for name, language, model, sequences in _PAIRS:
-        tagger = Tagger((models / f"{name}.crf.gz").read_bytes())
+    for (language, model), pairs in groupby(_PAIRS, key=itemgetter(1, 2)):
         sentences = unseen(data, texts, english, language)
-        samples = [
-            sample
-            for sentence, reading in zip(
-                sentences, readings(sentences, model, language), strict=True
-            )
-            for sample in _samples(tagger, sequences(sentence.text), sentence, reading)
-            for _ in range(_TIMES_REAL if _REAL.match(sentence.key) else 1)
-        ]
-        weights[name] = _fit(samples)
+        read = list(zip(sentences, readings(sentences, model, language), strict=True))
+        for name, *_, sequences in pairs:
+            tagger = Tagger((models / f"{name}.crf.gz").read_bytes())
+            samples = [
+                sample
+                for sentence, reading in read
+                for sample in _samples(tagger, sequences(sentence.text), sentence, reading)
+                for _ in range(_TIMES_REAL if _REAL.match(sentence.key) else 1)
+            ]
+            weights[name] = _fit(samples)
     out.write_text(json.dumps(weights, indent=1) + "\n", "utf-8")
 
 

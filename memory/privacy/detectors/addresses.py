@@ -442,7 +442,7 @@ def _is_street(core: str) -> bool:
     is_numbered = any(map(str.isdigit, core)) or core.lower().endswith(_NO_NUMBERS)
     if not is_numbered or _UNITS_OF_MEASURE.match(core):
         return False
-    words = re.findall(r"[^\W\d_]+", core.lower())
+    words = _LETTERS_ONLY.findall(core.lower())
     return any(word not in ORDINARY or word in _STREET_WORDS for word in words)
 
 

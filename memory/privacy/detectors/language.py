@@ -101,7 +101,7 @@ def guess_language(text: str) -> str | None:
 
 def _has_other_script(text: str) -> bool:
     """Return whether a letter of *text* is not Latin, or a sign is from further on than those."""
-    return bool(text) and max(text) > _LAST_LATIN
+    return max(text, default="") > _LAST_LATIN
 
 
 def _script_of(text: str) -> str | None:

@@ -306,10 +306,7 @@ class _Surroundings:
             except ValueError:
                 end = len(words)
             line = self._text[self._starts[start] : self._ends[end - 1]]
-            self._line, self._line_end = (
-                _Line(line, words[start:end], self._language),
-                end,
-            )
+            self._line, self._line_end = _Line(line, words[start:end], self._language), end
         return self._line
 
     def sequence(self, items: list[int]) -> Sequence:

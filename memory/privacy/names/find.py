@@ -186,7 +186,7 @@ def find_persons(
                 yield found._replace(end=chinese.end_before_title(text, found.start, found.end))
         else:
             yield from _find(model, text, sequences, reading)
-    if not text.isascii() and "@" in text:
+    if not text.isascii() and "@" in text and _UNSPACED.search(text):
         yield from _display_names(text)
 
 
@@ -297,10 +297,10 @@ def prepare() -> None:
     """Read the models and lists now, so that no search waits for them."""
     for name in ("names", "names_english", "names_unspaced"):
         load(name)
-    for model, language in ((_CHINESE, chinese), ("names_japanese", japanese)):
-        if language.load() is not None:
-            load(model)
-    for each in USED:
-        usage_table(each)
+    for segmenter in (chinese.load(), japanese.load()):
+        if segmenter is not None:
+            load(segmenter.model)
+    for language in USED:
+        usage_table(language)
     _clues()
     small_names()
